@@ -1,0 +1,140 @@
+"""The application and what every command shares: the connection, the consoles, the way errors end."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from surrecall import _render, _settings
+from surrecall._database import Database
+from surrecall._errors import ExitCode, SurrecallError, UsageError
+
+app = typer.Typer(
+    name="surrecall",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Retrieval evaluation that lives inside SurrealDB. Start with: surrecall demo",
+    epilog="Exit codes: 0 fine, 1 a gate failed, 2 usage, 3 server or schema, 4 bad data.",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+_CONNECTION = {
+    "url": Annotated[
+        str | None,
+        typer.Option("--url", help="ws://, http://, surrealkv://folder or mem://; else SURREAL_URL, else surrecall.toml."),
+    ],
+    "user": Annotated[str | None, typer.Option("--user", help="User; else SURREAL_USER.")],
+    "password": Annotated[str | None, typer.Option("--password", help="Password; better in SURREAL_PASSWORD.")],
+    "ns": Annotated[str | None, typer.Option("--ns", help="Namespace; else SURREAL_NS, else main.")],
+    "db": Annotated[str | None, typer.Option("--db", help="Database; else SURREAL_DB, else main.")],
+}
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a command works with: the folder it was called in, its settings file, the database where it asked for one."""
+
+    folder: Path
+    project: _settings.ProjectFile
+    out: Console
+    err: Console
+    connection: dict[str, str | None]
+
+    def open(self) -> Database:
+        """Open the database that flags, environment or project file name."""
+        given = self.connection
+        return Database(
+            _settings.resolve(
+                self.project,
+                url=given["url"],
+                user=given["user"],
+                password=given["password"],
+                namespace=given["ns"],
+                database=given["db"],
+            )
+        )
+
+    def warn(self, text: str) -> None:
+        """A line on standard error that is no failure."""
+        self.err.print(Text("warning: ", style="yellow") + Text(_render.printable(text)), soft_wrap=True)
+
+
+def command(name: str, *, connects: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a command whose first argument is a Context; `connects` adds the connection's options."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(function, eval_str=True)
+        own = list(signature.parameters.values())[1:]
+        shared = [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+            for key, annotation in (_CONNECTION if connects else {}).items()
+        ]
+
+        @functools.wraps(function)
+        def run(**arguments: Any) -> None:
+            connection = {key: arguments.pop(key, None) for key in _CONNECTION}
+            try:
+                folder = Path.cwd()
+                context = Context(
+                    folder, _settings.read_project_file(folder), Console(), Console(stderr=True), connection
+                )
+                function(context, **arguments)
+            except SurrecallError as error:
+                _fail(error)
+            except BrokenPipeError:
+                # the reader went away (head, less); nothing is wrong
+                sys.stderr.close()
+                raise typer.Exit(ExitCode.OK) from None
+
+        parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own] + shared
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        app.command(name)(run)
+        return function
+
+    return register
+
+
+def cutoffs(given: list[str] | None, default: tuple[int, ...]) -> tuple[int, ...]:
+    """Cutoffs of `-k 1,3 -k 5`, ascending, each once. Raises UsageError on anything that is no whole number from 1."""
+    parts = [part.strip() for value in given or [] for part in value.split(",")]
+    for part in parts:
+        if not (part.isascii() and part.isdigit() and int(part) > 0):
+            raise UsageError(f"k must be a whole number of 1 or more, got {part!r}", "for example: -k 1,3,5")
+    return tuple(sorted({int(part) for part in parts})) or default
+
+
+def _fail(error: SurrecallError) -> NoReturn:
+    console = Console(stderr=True)
+    console.print(Text("error: ", style="bold red") + Text(_render.printable(error.message)), soft_wrap=True)
+    if error.hint:
+        console.print(Text("next: ", style="bold") + Text(_render.printable(error.hint)), soft_wrap=True)
+    raise typer.Exit(error.exit_code)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        Console().print(escape(version("surrecall")))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Retrieval evaluation that lives inside SurrealDB. Start with: surrecall demo"""

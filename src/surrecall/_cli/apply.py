@@ -1,0 +1,31 @@
+"""surrecall apply"""
+
+from __future__ import annotations
+
+from surrecall import _render, _schema
+from surrecall._cli._app import Context, Json, command
+
+
+@command("apply")
+def apply(context: Context, as_json: Json = False) -> None:
+    """Define the tables and functions in a database, all or nothing; again changes nothing.
+
+    The corpus files come from surql/corpus of this folder where there is one, else the help centre's are used. A function
+    or table of yours is never overwritten.
+
+    Example: surrecall apply --url ws://127.0.0.1:8000 --user root
+    """
+    with context.open() as database:
+        applied = _schema.apply(database, context.folder)
+        if as_json:
+            _render.print_json(context.out, applied)
+            return
+        if applied.regenerated:
+            context.out.print("surql/corpus/retrieve.surql was made anew from retrievers.toml")
+        context.out.print(
+            f"applied {applied.files} files: {applied.functions} functions and {applied.tables} tables of surrecall are in "
+            f"{database.settings.label}",
+            soft_wrap=True,
+            markup=False,
+            highlight=False,
+        )

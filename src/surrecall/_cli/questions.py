@@ -1,0 +1,42 @@
+"""surrecall questions"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from surrecall import _render
+from surrecall._cli._app import Context, Json, command
+from surrecall._evaluation import explain
+from surrecall._errors import DatabaseError
+
+_QUESTIONS = """
+SELECT id, text, relevant, kind, set, answerable, source FROM question
+WHERE $set = NONE OR set = $set ORDER BY set, id
+"""
+
+
+@command("questions")
+def questions(
+    context: Context,
+    question_set: Annotated[str | None, typer.Option("--set", help="Only this golden set.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Read the golden set: every question with its labels.
+
+    Example: surrecall questions
+    """
+    with context.open() as database:
+        try:
+            rows = database.value(_QUESTIONS, set=question_set)
+        except DatabaseError as error:
+            raise explain(error) from error
+    if as_json:
+        _render.print_json(context.out, rows)
+        return
+    several = len({row["set"] for row in rows}) > 1
+    columns = ["id", "text", "relevant", "kind"] + (["set"] if several else [])
+    if rows:
+        context.out.print(_render.table(rows, columns))
+    context.out.print(f"{len(rows)} questions")

@@ -1,0 +1,66 @@
+"""surrecall retrieve"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from surrecall import _render
+from surrecall._cli._app import Context, Json, command, cutoffs
+from surrecall._errors import DatabaseError, UsageError
+from surrecall._evaluation import explain
+
+# a question is named by its id or by its text; anything else is free text
+_FIND = """
+SELECT VALUE id FROM question WHERE <string> record::id(id) = $asked OR text = $asked ORDER BY id LIMIT 1
+"""
+_RETRIEVE = """
+LET $ranking = fn::ranking($retriever, $question, $k);
+LET $relevant = fn::labels_of($question)[WHERE grade >= 1].document;
+RETURN $ranking.ids.map(|$id, $index| {
+  rank: $index + 1, id: $id, score: $ranking.scores[$index], title: $id.title, relevant: $id IN $relevant
+});
+"""
+
+
+@command("retrieve")
+def retrieve(
+    context: Context,
+    retriever: Annotated[str, typer.Argument(help="Name of a registered retriever.")],
+    question: Annotated[str, typer.Argument(help="Id or text of a question of the golden set, or free text.")],
+    k: Annotated[str, typer.Option("-k", "--k", help="Documents to ask for.")] = "5",
+    vector: Annotated[str | None, typer.Option("--vector", help="Vector of a free text: [0.1, 0.2, …].")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run one retriever on one question, and mark what is relevant.
+
+    Example: surrecall retrieve hybrid rate_limit -k 3
+    """
+    (depth,) = cutoffs([k], ())[:1]
+    with context.open() as database:
+        try:
+            found = database.value(_FIND, asked=question)
+            asked: Any = found[0] if found and vector is None else {"text": question, "embedding": _vector(vector)}
+            rows = database.value(_RETRIEVE, retriever=retriever, question=asked, k=depth)
+        except DatabaseError as error:
+            raise explain(error) from error
+    if as_json:
+        _render.print_json(context.out, rows)
+    elif rows:
+        context.out.print(_render.table(rows, ("rank", "id", "score", "title", "relevant")))
+    else:
+        context.out.print("nothing came back")
+
+
+def _vector(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        numbers = json.loads(text)
+    except json.JSONDecodeError:
+        numbers = None
+    if not isinstance(numbers, list) or not all(type(number) in (int, float) for number in numbers):
+        raise UsageError(f"--vector is no list of numbers: {text[:40]!r}", "for example: --vector '[0.1, 0.9, 0.25, 0]'")
+    return [float(number) for number in numbers]

@@ -1,0 +1,60 @@
+"""The errors users see: what was asked, what exists, the next command, and an exit code."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command line."""
+
+    OK = 0
+    GATE_FAILED = 1
+    USAGE = 2
+    DATABASE = 3
+    DATA = 4
+
+
+class SurrecallError(Exception):
+    """Base of every error raised on purpose.
+
+    `message` says what was asked and what exists, `hint` the next step; `exit_code` is what the command line ends with.
+    """
+
+    exit_code: ExitCode = ExitCode.DATABASE
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(SurrecallError):
+    """The command was given something it can't work with."""
+
+    exit_code = ExitCode.USAGE
+
+
+class DatabaseError(SurrecallError):
+    """The server can't be reached, refuses the login, or refused a statement.
+
+    `statement` is the index of the statement that failed, counted from 0, where it is known.
+    """
+
+    exit_code = ExitCode.DATABASE
+
+    def __init__(self, message: str, hint: str | None = None, statement: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.statement = statement
+
+
+class SchemaError(SurrecallError):
+    """The schema is missing, belongs to somebody else, or differs from the files."""
+
+    exit_code = ExitCode.DATABASE
+
+
+class DataError(SurrecallError):
+    """Questions, labels, vectors or documents are not usable."""
+
+    exit_code = ExitCode.DATA

@@ -1,0 +1,58 @@
+"""The SurrealQL files: where they are, and in which order they load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from surrecall._errors import SchemaError
+
+REGISTRY_FILE = "corpus/retrievers.toml"
+DISPATCHER_FILE = "corpus/retrieve.surql"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One SurrealQL file: `name` is its path below surql/ or seed/, with slashes."""
+
+    name: str
+    text: str
+
+
+def packaged(folder: str) -> Path:
+    """The folder `surql` or `seed` that came with this package, in a wheel or in a checkout."""
+    inside = Path(__file__).parent / folder
+    return inside if inside.is_dir() else Path(__file__).parents[2] / folder
+
+
+def corpus_folder(project: Path) -> Path:
+    """The corpus files that are in force: the project's own surql/corpus, else the help centre's."""
+    own = project / "surql" / "corpus"
+    return own if own.is_dir() else packaged("surql") / "corpus"
+
+
+def load(project: Path) -> list[SourceFile]:
+    """All files in loading order: core from this package, corpus from the project, sorted by path."""
+    core = packaged("surql") / "core"
+    corpus = corpus_folder(project)
+    files = [
+        SourceFile(f"{label}/{path.relative_to(folder).as_posix()}", _read(path))
+        for label, folder in (("core", core), ("corpus", corpus))
+        for path in folder.rglob("*.surql")
+    ]
+    if not any(file.name.startswith("corpus/") for file in files):
+        raise SchemaError(f"{corpus} holds no .surql file", "put the corpus files back, or remove the folder")
+    return sorted(files, key=lambda file: file.name)
+
+
+def seed(name: str) -> SourceFile:
+    """One file of the demo data: articles, questions or queries."""
+    path = packaged("seed") / f"{name}.surql"
+    return SourceFile(path.name, _read(path))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SchemaError(f"{path} can't be read: {error}", "save it as UTF-8 text") from error

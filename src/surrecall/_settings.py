@@ -1,0 +1,136 @@
+"""Where the database is: flags, then SURREAL_* variables, then surrecall.toml."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from surrecall._errors import UsageError
+
+PROJECT_FILE = "surrecall.toml"
+DEFAULT_CUTOFFS = (1, 3, 5)
+SCHEMES = ("mem", "surrealkv", "ws", "wss", "http", "https")
+
+# first name wins; the others are what SurrealDB's own tools and SDKs call the same thing
+_VARIABLES = {
+    "url": ("SURREAL_URL", "SURREAL_ENDPOINT"),
+    "user": ("SURREAL_USER", "SURREAL_USERNAME"),
+    "password": ("SURREAL_PASSWORD", "SURREAL_PASS"),
+    "namespace": ("SURREAL_NS", "SURREAL_NAMESPACE"),
+    "database": ("SURREAL_DB", "SURREAL_DATABASE"),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One database to work on. `password` never appears in a repr, an error or the history."""
+
+    url: str
+    namespace: str = "main"
+    database: str = "main"
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the engine runs inside this process (mem://, surrealkv://)."""
+        return self.url.startswith(("mem://", "surrealkv://"))
+
+    @property
+    def label(self) -> str:
+        """The address for messages, without secrets."""
+        return f"{self.url} {self.namespace}/{self.database}"
+
+
+@dataclass(frozen=True)
+class ProjectFile:
+    """What surrecall.toml says; every field has a default, so no file is needed."""
+
+    database: dict[str, str] = field(default_factory=dict)
+    cutoffs: tuple[int, ...] = DEFAULT_CUTOFFS
+
+
+def read_project_file(folder: Path) -> ProjectFile:
+    """Read surrecall.toml of a folder; defaults when there is none. Raises UsageError naming the file and the entry."""
+    path = folder / PROJECT_FILE
+    if not path.is_file():
+        return ProjectFile()
+    try:
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{PROJECT_FILE} can't be read: {error}", "mend the line it names") from error
+    database = content.get("database", {})
+    unknown = sorted(set(database) - set(_VARIABLES)) if isinstance(database, dict) else ["database"]
+    if unknown:
+        raise UsageError(
+            f"{PROJECT_FILE}: [database] has {unknown[0]!r}; it takes {', '.join(_VARIABLES)}",
+            "rename or remove the entry",
+        )
+    if "password" in database:
+        raise UsageError(
+            f"{PROJECT_FILE}: [database] holds a password, and project files get committed",
+            "put it into SURREAL_PASSWORD instead",
+        )
+    cutoffs = content.get("k", list(DEFAULT_CUTOFFS))
+    if not isinstance(cutoffs, list) or not cutoffs or any(type(k) is not int or k < 1 for k in cutoffs):
+        raise UsageError(f"{PROJECT_FILE}: k is {cutoffs!r}, not a list of whole numbers", "for example: k = [5, 20]")
+    return ProjectFile(
+        database={key: str(value) for key, value in database.items()}, cutoffs=tuple(sorted(set(cutoffs)))
+    )
+
+
+def resolve(
+    project: ProjectFile,
+    *,
+    url: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    namespace: str | None = None,
+    database: str | None = None,
+) -> Settings:
+    """Settle on one database. Raises UsageError when none is named or the address is none of ours."""
+    given = {"url": url, "user": user, "password": password, "namespace": namespace, "database": database}
+    values = {
+        key: given[key] or next((os.environ[name] for name in names if os.environ.get(name)), None)
+        for key, names in _VARIABLES.items()
+    }
+    values = {key: value or project.database.get(key) for key, value in values.items()}
+    address = values["url"]
+    if not address:
+        raise UsageError(
+            "no database is named",
+            "give --url (ws://127.0.0.1:8000, or surrealkv://recall.db for a folder), set SURREAL_URL, "
+            f"or write it into {PROJECT_FILE}; surrecall demo needs none",
+        )
+    address, url_user, url_password = _split_login(address)
+    return Settings(
+        url=address,
+        namespace=values["namespace"] or "main",
+        database=values["database"] or "main",
+        user=values["user"] or url_user,
+        password=values["password"] or url_password,
+    )
+
+
+def _split_login(url: str) -> tuple[str, str | None, str | None]:
+    """Take a login out of the address, so that no message can show it."""
+    if url in ("memory", "mem"):
+        return "mem://", None, None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in SCHEMES:
+        shown = url.rpartition("@")[2]
+        raise UsageError(
+            f"{shown!r} is no address of a database", f"one of {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
+        )
+    login, at, host = parts.netloc.rpartition("@")
+    if not at or parts.scheme in ("mem", "surrealkv"):
+        return url, None, None
+    name, _, secret = login.partition(":")
+    return urlunsplit(parts._replace(netloc=host)), unquote(name) or None, unquote(secret) or None
