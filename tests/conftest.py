@@ -1,0 +1,82 @@
+"""Fixtures: databases of their own for every test, on the embedded engine and on the server the suite found."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from servers import Server, Unavailable, acquire
+from surql_cases import CaseFile
+
+from surrecall import Database, Settings, _files, _seed
+
+ROOT = Path(__file__).parents[1]
+_SERVER = pytest.StashKey[Server]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    try:
+        config.stash[_SERVER] = acquire()
+    except Unavailable as reason:
+        raise pytest.UsageError(str(reason)) from reason
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    server = config.stash.get(_SERVER, None)
+    if server is not None:
+        server.stop()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return config.stash[_SERVER].headline
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test that takes a database runs on the embedded engine, and on the server where there is one."""
+    if "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", engines(metafunc.config), scope="session")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CaseFile | None:
+    if file_path.suffix == ".surql" and "cases" in file_path.parts:
+        return CaseFile.from_parent(parent, path=file_path)
+    return None
+
+
+def engines(config: pytest.Config) -> list[str]:
+    return ["embedded"] if config.stash[_SERVER].is_embedded else ["embedded", "server"]
+
+
+def fresh_settings(config: pytest.Config, engine: str) -> Settings:
+    """A database nobody else uses."""
+    name = "t" + uuid.uuid4().hex
+    return Settings("mem://", name, name) if engine == "embedded" else config.stash[_SERVER].settings(name, name)
+
+
+@pytest.fixture(scope="session")
+def server(pytestconfig: pytest.Config) -> Server:
+    """The server of the suite."""
+    return pytestconfig.stash[_SERVER]
+
+
+@pytest.fixture
+def empty(pytestconfig: pytest.Config, engine: str) -> Iterator[Database]:
+    """A database with nothing in it."""
+    with Database(fresh_settings(pytestconfig, engine)) as database:
+        yield database
+
+
+@pytest.fixture
+def schema(empty: Database) -> Database:
+    """A database with surrecall and the help centre's definitions, and no rows."""
+    empty.run("\n".join(file.text for file in _files.load(ROOT)))
+    return empty
+
+
+@pytest.fixture
+def help_centre(schema: Database) -> Database:
+    """A database with the ten articles and eight questions."""
+    _seed.seed(schema)
+    return schema

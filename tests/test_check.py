@@ -1,0 +1,87 @@
+"""fn::check: what the definitions promise and `surreal import` does not keep."""
+
+from __future__ import annotations
+
+import pytest
+
+from surrecall import Database, _schema, evaluate
+from surrecall import Options
+from conftest import ROOT
+
+
+def findings(database: Database) -> list[tuple[str, str]]:
+    return [(row["subject"], row["problem"]) for row in database.value("RETURN fn::check()")]
+
+
+def test_all_is_well_with_the_help_centre(help_centre: Database) -> None:
+    assert findings(help_centre) == []
+    assert _schema.drift(help_centre, ROOT) == []
+    evaluate(help_centre, Options([3]))
+    assert findings(help_centre) == []
+
+
+def test_every_finding_says_what_next(schema: Database) -> None:
+    schema.run("REMOVE INDEX article_words ON article")
+    for row in schema.value("RETURN fn::check()"):
+        assert row.keys() == {"kind", "subject", "problem", "next"}
+        assert row["next"]
+
+
+def test_an_empty_database_is_told_apart_from_a_healthy_one(schema: Database) -> None:
+    assert findings(schema) == [
+        ("article", "nothing is indexed: the table is empty"),
+        ("question", "is empty: there is nothing to evaluate"),
+    ]
+
+
+@pytest.mark.parametrize("index", ["article_words", "article_embedding"])
+def test_a_missing_index(help_centre: Database, index: str) -> None:
+    help_centre.run(f"REMOVE INDEX {index} ON article")
+    assert findings(help_centre) == [(f"index {index}", "is missing on article")]
+
+
+def test_what_surreal_import_leaves_out(help_centre: Database) -> None:
+    """One document; a question with empty text and a label that is text; one with a real label; its label then deleted."""
+    evaluate(help_centre, Options([3]))
+    help_centre.run(
+        "OPTION IMPORT;"
+        "INSERT INTO article { id: article:nine, title: 'Nine', content: 'nine', embedding: [0f, 0f, 0f, 0f] };"
+        "INSERT INTO question { id: question:text, text: '', relevant: ['article:nine'] };"
+        "INSERT INTO question { id: question:link, text: 'nine', relevant: [article:nine] };"
+    )
+    told = findings(help_centre)
+    assert ("question:text", "has no text") in told
+    assert ("question:text", "has the label article:nine, which is no article") in told
+    for question in ("question:link", "question:text"):
+        assert any(subject == question and "lacks fields that have defaults" in problem for subject, problem in told)
+    assert (
+        "question:link",
+        "has the label article:nine, which nothing keeps from being deleted (the reference was not recorded)",
+    ) in told
+    assert ("article:nine", "has an embedding of zeros, NaN or another length") in told
+    assert any(subject == "corpus" and "changed since the last complete evaluation" in problem for subject, problem in told)
+
+    # nothing did keep it from being deleted
+    help_centre.run("DELETE article:nine")
+    assert ("question:link", "has the label article:nine, which does not exist") in findings(help_centre)
+
+
+def test_a_document_that_came_in_afterwards_is_not_evaluated(help_centre: Database) -> None:
+    evaluate(help_centre, Options([3]))
+    help_centre.run("CREATE article SET title = 'New', content = 'new', embedding = [1, 0, 0, 0]")
+    assert findings(help_centre) == [
+        ("corpus", "changed since the last complete evaluation: 10 documents then, 11 now")
+    ]
+    evaluate(help_centre, Options([3]))
+    assert findings(help_centre) == []
+
+
+def test_documents_retrieval_can_not_find(help_centre: Database) -> None:
+    help_centre.run(
+        "CREATE article:blank SET title = 'x', content = ' ', embedding = [1, 0, 0, 0];"
+        "CREATE article:bare SET title = 'x', content = 'x';"
+    )
+    assert findings(help_centre) == [
+        ("article:blank", "has no content, BM25 can't find it"),
+        ("article:bare", "has no embedding, vector search can't find it"),
+    ]

@@ -1,0 +1,133 @@
+"""The history: appended only, chained by hash, and honest about what went round its events."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from conftest import fresh_settings
+
+from surrecall import Database, DatabaseError, _files
+from conftest import ROOT
+
+APPEND = "CREATE eval_run SET retriever = $name, k = 3, recall = 0.5, questions = 8"
+
+
+def history(database: Database) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = database.value("SELECT * FROM eval_run ORDER BY seq, id")
+    return rows
+
+
+def problems(database: Database) -> list[str]:
+    return [f"{row['subject']} {row['problem']}" for row in database.value("RETURN fn::check_history()")]
+
+
+@pytest.fixture
+def runs(schema: Database) -> Database:
+    """A database with three runs a, b, c."""
+    for name in ("a", "b", "c"):
+        schema.run(f"CREATE eval_run:{name} SET retriever = '{name}', k = 3, recall = 0.5, questions = 8")
+    return schema
+
+
+def test_runs_are_chained_in_the_order_they_came(runs: Database) -> None:
+    rows = history(runs)
+    assert [row["seq"] for row in rows] == [1, 2, 3]
+    assert [row["previous"] for row in rows] == ["", rows[0]["hash"], rows[1]["hash"]]
+    assert problems(runs) == []
+
+
+def test_several_rows_in_one_statement_are_chained_too(runs: Database) -> None:
+    runs.run(
+        "INSERT INTO eval_run [{ retriever: 'd', k: 1, recall: 1, questions: 1 }, { retriever: 'e', k: 1, recall: 0, questions: 1 }]"
+    )
+    assert [row["seq"] for row in history(runs)] == [1, 2, 3, 4, 5]
+    assert problems(runs) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE eval_run SET recall = 1",
+        "UPDATE eval_run:b SET note = 'x'",
+        "UPDATE eval_run:b MERGE { recall: 1 }",
+        "UPDATE eval_run:b CONTENT { at: time::now(), set: 'default', retriever: 'b', k: 3, recall: 1, questions: 8 }",
+        "UPSERT eval_run:b SET retriever = 'b', k = 3, recall = 1, questions = 8",
+        "INSERT INTO eval_run { id: 'b', retriever: 'b', k: 3, recall: 1, questions: 8 } ON DUPLICATE KEY UPDATE recall = 1",
+        "DELETE eval_run",
+        "DELETE eval_run:b",
+    ],
+)
+def test_no_ordinary_statement_changes_a_run(runs: Database, statement: str) -> None:
+    before = history(runs)
+    with pytest.raises(DatabaseError, match="append-only"):
+        runs.run(statement)
+    assert history(runs) == before
+
+
+def test_creating_the_same_run_again_raises_and_keeps_the_first(runs: Database) -> None:
+    before = history(runs)
+    with pytest.raises(DatabaseError, match="already exists"):
+        runs.run("CREATE eval_run:b SET retriever = 'b', k = 3, recall = 1, questions = 8")
+    assert history(runs) == before
+    assert problems(runs) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("UPDATE eval_run:b SET recall = 1f", "eval_run:b was changed or written round its event"),
+        ("UPDATE eval_run:c SET k = 1", "eval_run:c was changed or written round its event"),
+        ("DELETE eval_run:b", "eval_run:c does not follow the run before it"),
+        ("DELETE eval_run:a", "eval_run:b does not follow the run before it"),
+        ("DELETE eval_run:c", "eval_run the newest run is not the one that was written last"),
+        (
+            "CREATE eval_run:d SET retriever = 'd', k = 3, recall = 1f, questions = 8, at = time::now(), set = 'default'",
+            "eval_run:d was changed or written round its event",
+        ),
+    ],
+)
+def test_what_went_round_the_events_is_named(runs: Database, statement: str, found: str) -> None:
+    runs.run(f"OPTION IMPORT; {statement};")
+    assert any(problem.startswith(found) for problem in problems(runs)), problems(runs)
+
+
+def test_a_row_rewritten_with_its_event_removed_is_named(runs: Database) -> None:
+    runs.run("REMOVE EVENT eval_run_append_only ON eval_run; UPDATE eval_run:b SET recall = 1;")
+    assert history(runs)[1]["recall"] == 1
+    assert problems(runs)[0].startswith("eval_run:b was changed")
+
+
+def test_many_writers_at_once_make_one_chain(pytestconfig: pytest.Config, engine: str) -> None:
+    settings = fresh_settings(pytestconfig, engine)
+    if settings.is_embedded:
+        # one process, one connection: writers can only take turns
+        with Database(settings) as database:
+            database.run("\n".join(file.text for file in _files.load(ROOT)))
+            for number in range(20):
+                database.run(APPEND, name=str(number))
+            assert len(history(database)) == 20
+            assert problems(database) == []
+        return
+    with Database(settings) as database:
+        database.run("\n".join(file.text for file in _files.load(ROOT)))
+
+        def write(writer: int) -> None:
+            with Database(settings) as own:
+                for number in range(10):
+                    while True:
+                        try:
+                            own.run(APPEND, name=f"{writer}-{number}")
+                        except DatabaseError as error:
+                            assert "conflict" in error.message.lower()
+                        else:
+                            break
+
+        writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        assert [row["seq"] for row in history(database)] == list(range(1, 41))
+        assert problems(database) == []
