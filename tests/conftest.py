@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from servers import Server, Unavailable, acquire
 from surql_cases import CaseFile
-
 from surrecall import Database, Settings, _files, _seed
 
 ROOT = Path(__file__).parents[1]

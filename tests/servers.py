@@ -70,9 +70,7 @@ def _at_url(environment: Mapping[str, str]) -> Server:
     url = environment.get("SURRECALL_TEST_URL")
     if not url:
         raise Unavailable("SURRECALL_TEST_URL is not set")
-    server = Server(
-        "url", url, environment.get("SURREAL_USER", "root"), environment.get("SURREAL_PASSWORD", "root"), detail=url
-    )
+    server = Server("url", url, environment.get("SURREAL_USER", "root"), environment.get("SURREAL_PASSWORD", "root"), detail=url)
     # an address that was given and does not answer is a mistake, not a reason to take something else
     _wait(server, patience=10.0)
     return server
@@ -106,7 +104,18 @@ def _binary(environment: Mapping[str, str]) -> Server:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [path, "start", "--user", _USER, "--pass", _PASSWORD, "--bind", f"127.0.0.1:{port}", "--no-banner", "memory"]
+    command = [
+        path,
+        "start",
+        "--user",
+        _USER,
+        "--pass",
+        _PASSWORD,
+        "--bind",
+        f"127.0.0.1:{port}",
+        "--no-banner",
+        "memory",
+    ]
     try:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except OSError as error:

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from surrecall import Database, DatabaseError, _files, _seed
+from surrecall import Database, SurrecallError, _files, _seed
 
 _HEAD = re.compile(r"^-- (case|reason|with): (.+)$", re.MULTILINE)
 _EXPECT = re.compile(r"^-- expect( about| error)?: (.+)$", re.MULTILINE)
@@ -52,9 +52,7 @@ class CaseFile(pytest.File):
             raise self.CollectError(f"{self.path}: expects nothing")
         for engine in engines(self.config):
             for block in blocks:
-                yield CaseItem.from_parent(
-                    self, name=f"{block.line}[{engine}]", block=block, engine=engine, rows="with" in heads
-                )
+                yield CaseItem.from_parent(self, name=f"{block.line}[{engine}]", block=block, engine=engine, rows="with" in heads)
 
 
 class CaseItem(pytest.Item):
@@ -79,7 +77,7 @@ class CaseItem(pytest.Item):
         if mode == "error":
             try:
                 got = database.value(statement)
-            except DatabaseError as error:
+            except SurrecallError as error:
                 assert expected in error.message, f"{error.message!r} does not say {expected!r}"
                 return
             raise AssertionError(f"gave {got!r} instead of an error that says {expected!r}")
@@ -122,11 +120,15 @@ def close(got: Any, wanted: Any, tolerance: float) -> bool:
     if isinstance(wanted, float):
         return isinstance(got, float) and math.isclose(got, wanted, rel_tol=0, abs_tol=tolerance)
     if isinstance(wanted, list):
-        return isinstance(got, list) and len(got) == len(wanted) and all(
-            close(a, b, tolerance) for a, b in zip(got, wanted, strict=True)
+        return (
+            isinstance(got, list)
+            and len(got) == len(wanted)
+            and all(close(a, b, tolerance) for a, b in zip(got, wanted, strict=True))
         )
     if isinstance(wanted, dict):
-        return isinstance(got, dict) and got.keys() == wanted.keys() and all(
-            close(got[key], wanted[key], tolerance) for key in wanted
+        return (
+            isinstance(got, dict)
+            and got.keys() == wanted.keys()
+            and all(close(got[key], wanted[key], tolerance) for key in wanted)
         )
     return type(got) is type(wanted) and bool(got == wanted)

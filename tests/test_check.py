@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from surrecall import Database, _schema, evaluate
-from surrecall import Options
 from conftest import ROOT
+from surrecall import Database, Options, _schema, evaluate
 
 
 def findings(database: Database) -> list[tuple[str, str]]:
@@ -69,9 +68,7 @@ def test_what_surreal_import_leaves_out(help_centre: Database) -> None:
 def test_a_document_that_came_in_afterwards_is_not_evaluated(help_centre: Database) -> None:
     evaluate(help_centre, Options([3]))
     help_centre.run("CREATE article SET title = 'New', content = 'new', embedding = [1, 0, 0, 0]")
-    assert findings(help_centre) == [
-        ("corpus", "changed since the last complete evaluation: 10 documents then, 11 now")
-    ]
+    assert findings(help_centre) == [("corpus", "changed since the last complete evaluation: 10 documents then, 11 now")]
     evaluate(help_centre, Options([3]))
     assert findings(help_centre) == []
 

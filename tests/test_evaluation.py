@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 from surrealdb import RecordID
 
-from surrecall import Database, DatabaseError, DataError, Evaluation, Options, SchemaError, UsageError, evaluate
+from surrecall import (
+    Database,
+    DatabaseError,
+    DataError,
+    Evaluation,
+    Options,
+    SchemaError,
+    SurrecallError,
+    UsageError,
+    evaluate,
+)
 
 MEANS = ("recall", "precision", "p", "hit", "rr", "ap", "ndcg", "judged")
 
@@ -209,7 +219,7 @@ def test_a_retriever_whose_lists_are_no_prefixes_is_called_once_a_cutoff(help_ce
 @pytest.mark.parametrize(
     ("breakage", "options", "error", "complaint"),
     [
-        ("", {"retrievers": ["bm26"]}, DatabaseError, "no retriever named bm26"),
+        ("", {"retrievers": ["bm26"]}, UsageError, "no retriever named bm26"),
         ("", {"question_set": "nightly"}, DataError, "no question in the golden set nightly"),
         ("DELETE question", {}, DataError, "no question in the golden set default"),
         ("UPDATE question SET answerable = false", {}, DataError, "is answerable"),
@@ -240,14 +250,14 @@ def test_a_cutoff_that_is_none_is_refused_by_every_function(help_centre: Databas
         "fn::score([article:gift_card], [article:gift_card], $k)",
     )
     for call in calls:
-        with pytest.raises(DatabaseError, match="k must be a whole number of 1 or more, got"):
+        with pytest.raises(SurrecallError, match="k must be a whole number of 1 or more, got"):
             help_centre.value(f"RETURN {call}", k=k)
     assert stored(help_centre, "evaluation") == 0
 
 
 def test_an_empty_golden_set_has_no_mean(schema: Database) -> None:
     for call in ("fn::evaluate(3)", "fn::evaluate_floor(3, 1)", "fn::record_evaluation({ k: [3] })"):
-        with pytest.raises(DatabaseError, match="question in the golden set default"):
+        with pytest.raises(SurrecallError, match="question in the golden set default"):
             schema.value(f"RETURN {call}")
 
 
@@ -255,7 +265,10 @@ def test_an_empty_golden_set_has_no_mean(schema: Database) -> None:
     ("index", "calls"),
     [
         ("article_words", ("fn::retrieve_bm25('refund', 3)", "fn::evaluate(3)")),
-        ("article_embedding", ("fn::retrieve_vec([1, 0, 0, 0], 3)", "fn::retrieve_hybrid('a', [1, 0, 0, 0], 3)", "fn::evaluate(3)")),
+        (
+            "article_embedding",
+            ("fn::retrieve_vec([1, 0, 0, 0], 3)", "fn::retrieve_hybrid('a', [1, 0, 0, 0], 3)", "fn::evaluate(3)"),
+        ),
     ],
 )
 def test_a_missing_index_is_an_error_in_the_functions_themselves(
@@ -264,7 +277,7 @@ def test_a_missing_index_is_an_error_in_the_functions_themselves(
     help_centre.run(f"REMOVE INDEX {index} ON article")
     for call, form in itertools.product(calls, ("RETURN {}", "RETURN [1].map(|$once| {})")):
         # below a closure the engine itself refuses a match without an index
-        with pytest.raises(DatabaseError, match=f"index {index} on article is missing|no suitable index supporting"):
+        with pytest.raises(SurrecallError, match=f"index {index} on article is missing|no suitable index supporting"):
             help_centre.value(form.format(call))
 
 
@@ -290,9 +303,7 @@ def test_equal_scores_have_one_order_whatever_was_inserted_first(schema: Databas
     schema.run("CREATE question:q SET text = 'same words', embedding = [1, 0, 0, 0], relevant = [article:d3]")
     for _ in range(5):
         for retriever in ("bm25", "vector", "hybrid"):
-            score = schema.value(
-                "RETURN fn::score(fn::retrieve($name, question:q, 3), question:q.relevant, 3)", name=retriever
-            )
+            score = schema.value("RETURN fn::score(fn::retrieve($name, question:q, 3), question:q.relevant, 3)", name=retriever)
             assert (score["rr"], score["ndcg"]) == (pytest.approx(1 / 3), 0.5)
 
 
@@ -325,18 +336,16 @@ def test_the_mean_does_not_depend_on_the_order_of_questions(help_centre: Databas
 
 def test_completing_needs_every_answer(help_centre: Database) -> None:
     begun = help_centre.value("RETURN fn::evaluation_begin({ k: [3] })")
-    with pytest.raises(DatabaseError, match="has 0 of 24 answers"):
+    with pytest.raises(SurrecallError, match="has 0 of 24 answers"):
         help_centre.value("RETURN fn::evaluation_complete($id)", id=begun["id"])
     assert stored(help_centre, "eval_run") == 0
     unfinished = help_centre.value("RETURN fn::check_evaluations()")
-    assert [row["subject"] for row in unfinished] == [
-        help_centre.value("RETURN <string> $id", id=begun["id"])
-    ]
+    assert [row["subject"] for row in unfinished] == [help_centre.value("RETURN <string> $id", id=begun["id"])]
 
 
 def test_a_finished_evaluation_can_not_be_completed_again(help_centre: Database) -> None:
     done = run(help_centre, 3).row["id"]
-    with pytest.raises(DatabaseError, match="only a running evaluation can be completed"):
+    with pytest.raises(SurrecallError, match="only a running evaluation can be completed"):
         help_centre.value("RETURN fn::evaluation_complete($id)", id=done)
     assert stored(help_centre, "eval_run") == 3
 
@@ -353,7 +362,7 @@ def test_a_server_that_goes_away_leaves_no_run(server: Any, help_centre: Databas
         return honest(statements, **variables)
 
     monkeypatch.setattr(help_centre, "run", flaky)
-    with pytest.raises(DatabaseError, match="stopped answering"):
+    with pytest.raises(SurrecallError, match="stopped answering"):
         run(help_centre, 3)
     monkeypatch.undo()
     assert stored(help_centre, "eval_run") == 0

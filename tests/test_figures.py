@@ -113,7 +113,8 @@ def test_every_question_by_every_retriever(ask: Any, question: str) -> None:
         q = f"question:{question}"
         got = {
             f"recall@{k}": round(
-                ask(f"fn::recall_at(fn::retrieve_hybrid_floor({q}.text, {q}.embedding, 5, {floor}), {q}.relevant, {k})"), 4
+                ask(f"fn::recall_at(fn::retrieve_hybrid_floor({q}.text, {q}.embedding, 5, {floor}), {q}.relevant, {k})"),
+                4,
             )
             for k in (1, 3, 5)
         }
@@ -123,9 +124,7 @@ def test_every_question_by_every_retriever(ask: Any, question: str) -> None:
 def test_the_lists_the_walk_prints(ask: Any) -> None:
     for question, printed in PUBLISHED["lists"].items():
         q = f"question:{question}"
-        assert ask(f"fn::retrieve_bm25({q}.text, 3)") == [
-            article(doc) for doc in printed.get("bm25", printed.get("bm25_top3"))
-        ]
+        assert ask(f"fn::retrieve_bm25({q}.text, 3)") == [article(doc) for doc in printed.get("bm25", printed.get("bm25_top3"))]
         assert ask(f"fn::retrieve_vec({q}.embedding, 3)") == [article(doc) for doc in printed["vector_top3"]]
         assert ask(f"fn::retrieve_hybrid({q}.text, {q}.embedding, 3)") == [article(doc) for doc in printed["hybrid_top3"]]
     scores = ask("fn::search_bm25('how do I get my money back', 3).score")

@@ -6,10 +6,9 @@ import threading
 from typing import Any
 
 import pytest
-from conftest import fresh_settings
 
-from surrecall import Database, DatabaseError, _files
-from conftest import ROOT
+from conftest import ROOT, fresh_settings
+from surrecall import Database, SurrecallError, _files
 
 APPEND = "CREATE eval_run SET retriever = $name, k = 3, recall = 0.5, questions = 8"
 
@@ -61,14 +60,14 @@ def test_several_rows_in_one_statement_are_chained_too(runs: Database) -> None:
 )
 def test_no_ordinary_statement_changes_a_run(runs: Database, statement: str) -> None:
     before = history(runs)
-    with pytest.raises(DatabaseError, match="append-only"):
+    with pytest.raises(SurrecallError, match="append-only"):
         runs.run(statement)
     assert history(runs) == before
 
 
 def test_creating_the_same_run_again_raises_and_keeps_the_first(runs: Database) -> None:
     before = history(runs)
-    with pytest.raises(DatabaseError, match="already exists"):
+    with pytest.raises(SurrecallError, match="already exists"):
         runs.run("CREATE eval_run:b SET retriever = 'b', k = 3, recall = 1, questions = 8")
     assert history(runs) == before
     assert problems(runs) == []
@@ -119,7 +118,7 @@ def test_many_writers_at_once_make_one_chain(pytestconfig: pytest.Config, engine
                     while True:
                         try:
                             own.run(APPEND, name=f"{writer}-{number}")
-                        except DatabaseError as error:
+                        except SurrecallError as error:
                             assert "conflict" in error.message.lower()
                         else:
                             break

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from surrealdb import RecordID
 
-from surrecall import Database, Settings, _files
 from conftest import ROOT
+from surrecall import Database, Settings, _files
 
 DOCUMENTS = [f"d{number}" for number in range(12)]
 CUTOFFS = (1, 2, 3, 5, 10, 20)

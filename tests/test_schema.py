@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from surrealdb import escape_identifier
 
+from conftest import ROOT
 from surrecall import Database, SchemaError, UsageError, _files, _inventory, _retrievers, _schema
 
 FILES = _files.load(ROOT)
@@ -144,7 +144,8 @@ def test_everything_of_ours_has_a_comment(schema: Database) -> None:
     ours = _inventory.with_parts(schema)
     assert len(ours) > 80
     lacking = [
-        name for name, definition in ours.items()
+        name
+        for name, definition in ours.items()
         # the engine adds `labels.*` and its like by itself for an array of objects
         if "COMMENT" not in definition.text and ".*" not in name and "[*]" not in name
     ]
@@ -152,9 +153,7 @@ def test_everything_of_ours_has_a_comment(schema: Database) -> None:
 
 
 def test_everything_defined_is_marked_as_ours_but_the_corpus(schema: Database) -> None:
-    strangers = [
-        definition.name for definition in _inventory.functions_and_tables(schema).values() if not definition.is_ours
-    ]
+    strangers = [definition.name for definition in _inventory.functions_and_tables(schema).values() if not definition.is_ours]
     assert strangers == ["table article"]
 
 

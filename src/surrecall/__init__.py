@@ -27,3 +27,7 @@ __all__ = [
     "drift",
     "evaluate",
 ]
+
+# tracebacks and help name what a user can import
+for _name in __all__:
+    globals()[_name].__module__ = __name__

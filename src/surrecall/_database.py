@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING, Any, Self
 
 from surrealdb import NotAllowedError, Surreal, SurrealError
 
+from surrecall._causes import explain
 from surrecall._errors import DatabaseError, UsageError
 
 if TYPE_CHECKING:
@@ -23,33 +25,16 @@ _OLDEST_MAJOR = 3
 class Database:
     """A database that is open. Use as a context manager.
 
-    Raises DatabaseError when the server can't be reached or refuses the login, or a statement fails.
+    `patience` is how long, in seconds, a server may take to answer for the first time.
+    Raises DatabaseError when the server can't be reached or refuses the login, UsageError for a user without a password.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, patience: float = 0.0) -> None:
         self.settings = settings
-        try:
-            self._connection: Any = Surreal(settings.url)
-            self._connection.connect()
-        except SurrealError as error:
-            raise DatabaseError(f"no database answers at {settings.url}: {error}", self._unreachable_hint()) from error
-        except OSError as error:
-            raise DatabaseError(f"no database answers at {settings.url}: {error}", self._unreachable_hint()) from error
-        try:
-            self._sign_in()
-            self.version = str(self._connection.version()).removeprefix("surrealdb-")
-            self._connection.use(settings.namespace, settings.database)
-        except SurrealError as error:
-            self.close()
-            if isinstance(error, NotAllowedError):
-                raise DatabaseError(
-                    f"{settings.url} refuses the login" + (f" of {settings.user}" if settings.user else " without a user"),
-                    "check --user and --password, or SURREAL_USER and SURREAL_PASSWORD",
-                ) from error
-            raise DatabaseError(f"no database answers at {settings.url}: {error}", self._unreachable_hint()) from error
-        except BaseException:
-            self.close()
-            raise
+        if settings.user is not None and settings.password is None and not settings.is_embedded:
+            raise UsageError(f"no password for {settings.user}", "set SURREAL_PASSWORD, or give --password")
+        self._connection: Any = self._connect(time.monotonic() + patience)
+        self.version = str(self._connection.version()).removeprefix("surrealdb-")
         if int(self.version.partition(".")[0]) < _OLDEST_MAJOR:
             self.close()
             raise DatabaseError(
@@ -57,25 +42,44 @@ class Database:
                 "start surrealdb/surrealdb:v3.2.4, see docker-compose.yml",
             )
 
+    def _connect(self, deadline: float) -> Any:
+        """Open, sign in, choose the database; until the deadline, try again while nothing answers."""
+        settings = self.settings
+        while True:
+            connection: Any = None
+            try:
+                connection = Surreal(settings.url)
+                connection.connect()
+                self._sign_in(connection)
+                connection.use(settings.namespace, settings.database)
+                return connection
+            except (SurrealError, OSError) as error:
+                if connection is not None:
+                    _close(connection)
+                if isinstance(error, NotAllowedError):
+                    who = f" of {settings.user}" if settings.user else " without a user"
+                    raise DatabaseError(
+                        f"{settings.url} refuses the login{who}",
+                        "check --user and --password, or SURREAL_USER and SURREAL_PASSWORD",
+                    ) from error
+                if settings.is_embedded or time.monotonic() > deadline:
+                    raise DatabaseError(f"no database answers at {settings.url}: {error}", self._unreachable_hint()) from error
+                time.sleep(0.1)
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def close(self) -> None:
         """Close the connection; twice is fine."""
-        try:
-            self._connection.close()
-        except (SurrealError, OSError):
-            return
+        _close(self._connection)
 
     def run(self, statements: str, **variables: Any) -> list[Any]:
         """Run statements with bound variables; one result a statement.
 
-        Raises DatabaseError with the first true cause; inside BEGIN … COMMIT nothing took effect then, outside the
+        Raises a SurrecallError with the first true cause; inside BEGIN … COMMIT nothing took effect then, outside the
         statements before it did.
         """
         try:
@@ -85,29 +89,27 @@ class Database:
                 f"{self.settings.url} stopped answering: {error}", "check that the server runs, then try again"
             ) from error
         if "error" in answer:
-            raise DatabaseError(str(answer["error"]["message"]).strip())
+            raise explain(str(answer["error"]["message"]).strip())
         results: list[dict[str, Any]] = answer["result"]
         failed = [(index, str(row["result"])) for index, row in enumerate(results) if row["status"] != "OK"]
         if failed:
             causes = [(index, text) for index, text in failed if not _CONSEQUENCE.search(text)]
             index, text = (causes or failed)[0]
-            raise DatabaseError(text.replace(_THROWN, ""), statement=index)
+            raise explain(text.removeprefix(_THROWN), index)
         return [row["result"] for row in results]
 
     def value(self, statements: str, **variables: Any) -> Any:
         """Run statements and give the result of the last one."""
         return self.run(statements, **variables)[-1]
 
-    def _sign_in(self) -> None:
+    def _sign_in(self, connection: Any) -> None:
         settings = self.settings
         if settings.is_embedded:
             return
         if settings.user is None:
             # without a login a server lets in whoever its capabilities allow; the first statement tells
             return
-        if settings.password is None:
-            raise UsageError(f"no password for {settings.user}", "set SURREAL_PASSWORD, or give --password")
-        login = {"username": settings.user, "password": settings.password}
+        login = {"username": settings.user, "password": settings.password or ""}
         # a user is defined on the root, a namespace or a database, and the name does not say which
         levels: list[dict[str, str]] = [
             login,
@@ -116,7 +118,7 @@ class Database:
         ]
         for level in levels:
             try:
-                self._connection.signin(level)
+                connection.signin(level)
             except NotAllowedError:
                 if level is levels[-1]:
                     raise
@@ -127,3 +129,11 @@ class Database:
         if self.settings.is_embedded:
             return "a surrealkv folder is held by one process at a time, and must be writable"
         return "start one (docker-compose up -d, or surreal start), or check --url"
+
+
+def _close(connection: Any) -> None:
+    try:
+        connection.close()
+    except (SurrealError, OSError):
+        # it is gone already
+        return

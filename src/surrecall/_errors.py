@@ -19,14 +19,21 @@ class SurrecallError(Exception):
     """Base of every error raised on purpose.
 
     `message` says what was asked and what exists, `hint` the next step; `exit_code` is what the command line ends with.
+    `statement` is the index of the statement that the database refused, counted from 0; None when it was no statement.
     """
 
     exit_code: ExitCode = ExitCode.DATABASE
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: str | None = None, statement: int | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.statement = statement
+
+    @property
+    def text(self) -> str:
+        """Message and hint in one line."""
+        return f"{self.message}; {self.hint}" if self.hint else self.message
 
 
 class UsageError(SurrecallError):
@@ -36,16 +43,9 @@ class UsageError(SurrecallError):
 
 
 class DatabaseError(SurrecallError):
-    """The server can't be reached, refuses the login, or refused a statement.
-
-    `statement` is the index of the statement that failed, counted from 0, where it is known.
-    """
+    """The server can't be reached, refuses the login, or refused a statement."""
 
     exit_code = ExitCode.DATABASE
-
-    def __init__(self, message: str, hint: str | None = None, statement: int | None = None) -> None:
-        super().__init__(message, hint)
-        self.statement = statement
 
 
 class SchemaError(SurrecallError):

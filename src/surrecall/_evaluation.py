@@ -11,7 +11,7 @@ from typing import Any
 from surrealdb import RecordID
 
 from surrecall._database import Database
-from surrecall._errors import DatabaseError, DataError, SchemaError
+from surrecall._errors import SurrecallError
 
 # small enough to end long before the client gives up on a query (30 s), large enough to hide the round trip
 _SHARD = 20
@@ -59,7 +59,8 @@ class Evaluation:
 
 
 def evaluate(database: Database, options: Options, progress: Progress = lambda _done, _all: None) -> Evaluation:
-    """Run and record one evaluation. Raises SchemaError or DataError before anything is stored when it can't start."""
+    """Run and record one evaluation. Raises UsageError, SchemaError or DataError before anything is stored
+    when it can't start."""
     row = _begin(database, options)
     total, done = len(row["calls"]) * len(row["questions"]), 0
     for call in row["calls"]:
@@ -68,7 +69,7 @@ def evaluate(database: Database, options: Options, progress: Progress = lambda _
             _answer(database, row["id"], call, shard)
             done += len(shard)
             progress(done, total)
-    runs = database.value("fn::evaluation_complete($evaluation)", evaluation=row["id"])
+    runs = database.value("RETURN fn::evaluation_complete($evaluation)", evaluation=row["id"])
     closed, warnings = database.run(
         "SELECT * FROM ONLY $evaluation; RETURN fn::evaluation_warnings($evaluation);", evaluation=row["id"]
     )
@@ -94,10 +95,7 @@ def _begin(database: Database, options: Options) -> dict[str, Any]:
     asked |= {"retrievers": list(options.retrievers)} if options.retrievers else {}
     asked |= {"note": options.note} if options.note else {}
     asked |= {"revision": options.revision} if options.revision else {}
-    try:
-        row: dict[str, Any] = database.value("fn::evaluation_begin($options)", options=asked)
-    except DatabaseError as error:
-        raise explain(error) from error
+    row: dict[str, Any] = database.value("RETURN fn::evaluation_begin($options)", options=asked)
     return row
 
 
@@ -106,33 +104,19 @@ def _answer(database: Database, evaluation: RecordID, call: dict[str, Any], ques
     try:
         database.run(_ANSWER, questions=questions, **shared)
         return
-    except DatabaseError as error:
+    except SurrecallError as error:
         if error.statement is None:
             raise
     # one question of the shard fails; find it, keep its error as its answer, and the others' answers
     for question in questions:
         try:
             database.run(_ANSWER, questions=[question], **shared)
-        except DatabaseError as error:
+        except SurrecallError as error:
             if error.statement is None:
                 raise
-            database.run(_ERROR, question=question, message=error.message, **shared)
-
-
-def explain(error: DatabaseError) -> DatabaseError | SchemaError | DataError:
-    """Give an error of our functions the kind, and so the exit code, that it has for the user."""
-    text, _, hint = error.message.partition("; ")
-    if "does not exist" in text and "function" in text.lower():
-        return SchemaError("surrecall is not in this database yet", "surrecall apply")
-    if text.startswith(("no question", "no answerable question", "the query vector")):
-        return DataError(text, hint or None)
-    if text.startswith(("index ", "full-text index", "vector index", "no retriever is registered")):
-        return SchemaError(text, hint or None)
-    return DatabaseError(text, hint or None, error.statement)
+            database.run(_ERROR, question=question, message=error.text, **shared)
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(  # noqa: S603 - fixed arguments, no shell
-        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=10
-    )
+    done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=10)
     return done.stdout.strip()

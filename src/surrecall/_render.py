@@ -14,7 +14,22 @@ from rich.text import Text
 from surrealdb import Duration, RecordID
 
 # a result is an object, whose keys the engine sorts; tables read better in this order
-_FIRST = ("rank", "seq", "at", "text", "title", "question", "retriever", "k", "floor", "bm25", "vector", "hybrid", "recall", "questions")
+_FIRST = (
+    "rank",
+    "seq",
+    "at",
+    "text",
+    "title",
+    "question",
+    "retriever",
+    "k",
+    "floor",
+    "bm25",
+    "vector",
+    "hybrid",
+    "recall",
+    "questions",
+)
 
 
 def jsonable(value: Any) -> Any:

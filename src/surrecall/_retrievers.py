@@ -51,9 +51,7 @@ def compile_dispatcher(retrievers: list[Retriever]) -> str:
         "};"
         for position, retriever in enumerate(retrievers)
     )
-    chain = "\n".join(
-        f"  IF $retriever = {_quoted(retriever.name)} {{ RETURN {retriever.call} }};" for retriever in retrievers
-    )
+    chain = "\n".join(f"  IF $retriever = {_quoted(retriever.name)} {{ RETURN {retriever.call} }};" for retriever in retrievers)
     ids = ", ".join(f"type::record('retriever', {_quoted(retriever.name)})" for retriever in retrievers)
     return f"""\
 -- The registry and its dispatcher. Generated from retrievers.toml; change that file, and surrecall apply makes this one anew.
@@ -90,7 +88,7 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
             raise UsageError(f"{source}: [{name}] {key} is {value!r}", f"a {wanted.__name__} belongs there")
     for key in ("call", "returns"):
         if not str(entries.get(key, "")).strip():
-            raise UsageError(f"{source}: [{name}] has no {key}", "for example: call = \"fn::search($question.text, $k)\"")
+            raise UsageError(f"{source}: [{name}] has no {key}", 'for example: call = "fn::search($question.text, $k)"')
     return Retriever(name, entries["call"].strip(), entries["returns"].strip(), entries.get("prefix", True))
 
 

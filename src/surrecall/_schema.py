@@ -9,7 +9,7 @@ from pathlib import Path
 
 from surrecall import _files, _inventory, _retrievers
 from surrecall._database import Database
-from surrecall._errors import DatabaseError, SchemaError
+from surrecall._errors import SchemaError, SurrecallError
 from surrecall._settings import Settings
 
 _REGISTRY = "SELECT id, position, call, returns, prefix FROM retriever ORDER BY position, id"
@@ -48,7 +48,7 @@ def apply(database: Database, project: Path) -> Applied:
     _refuse_clashes(wanted, _inventory.functions_and_tables(database))
     try:
         database.run("BEGIN;\n" + "\n".join(file.text for file in files) + "\nCOMMIT;")
-    except DatabaseError as error:
+    except SurrecallError as error:
         raise SchemaError(
             f"the database refused the schema, nothing was changed: {error.message}",
             "mend what it names; surrecall check compares the database with the files",
@@ -88,11 +88,9 @@ def scratch(files: list[_files.SourceFile]) -> Iterator[Database]:
         for file in files:
             try:
                 reference.run(file.text)
-            except DatabaseError as error:
+            except SurrecallError as error:
                 where = "" if error.statement is None else f" (statement {error.statement + 1})"
-                raise SchemaError(
-                    f"surql/{file.name}{where}: {error.message}", "mend the file, then surrecall apply"
-                ) from error
+                raise SchemaError(f"surql/{file.name}{where}: {error.message}", "mend the file, then surrecall apply") from error
         yield reference
 
 
@@ -113,9 +111,7 @@ def drift(database: Database, project: Path) -> list[Finding]:
         if name not in wanted
     ]
     if "table retriever" in there and database.value(_REGISTRY) != rows:
-        findings.append(
-            Finding("schema", "table retriever", "holds other retrievers than retrievers.toml", "surrecall apply")
-        )
+        findings.append(Finding("schema", "table retriever", "holds other retrievers than retrievers.toml", "surrecall apply"))
     return findings
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from surrecall import _files
-from surrecall._errors import DatabaseError, DataError, SchemaError
+from surrecall._errors import DataError, SchemaError, SurrecallError
 
 if TYPE_CHECKING:
     from surrecall._database import Database
@@ -27,14 +27,14 @@ def seed(database: Database) -> Seeded:
     """Load the ten articles and eight questions in one transaction; leaves tables that hold rows alone."""
     try:
         there = database.value(_COUNT)
-    except DatabaseError as error:
+    except SurrecallError as error:
         raise SchemaError(f"the help centre's tables are not there: {error.message}", "surrecall apply") from error
     if there["articles"] or there["questions"]:
         return Seeded(there["articles"], there["questions"], added=False)
     texts = [_files.seed(name).text for name in ("articles", "questions")]
     try:
         database.run("BEGIN;\n" + "\n".join(texts) + "\nCOMMIT;")
-    except DatabaseError as error:
+    except SurrecallError as error:
         raise DataError(
             f"the demo data does not fit these tables, nothing was stored: {error.message}",
             "seed belongs to the help centre; use another database (--db) for the demo",

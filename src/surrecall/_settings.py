@@ -78,9 +78,7 @@ def read_project_file(folder: Path) -> ProjectFile:
     cutoffs = content.get("k", list(DEFAULT_CUTOFFS))
     if not isinstance(cutoffs, list) or not cutoffs or any(type(k) is not int or k < 1 for k in cutoffs):
         raise UsageError(f"{PROJECT_FILE}: k is {cutoffs!r}, not a list of whole numbers", "for example: k = [5, 20]")
-    return ProjectFile(
-        database={key: str(value) for key, value in database.items()}, cutoffs=tuple(sorted(set(cutoffs)))
-    )
+    return ProjectFile(database={key: str(value) for key, value in database.items()}, cutoffs=tuple(sorted(set(cutoffs))))
 
 
 def resolve(
@@ -126,9 +124,7 @@ def _split_login(url: str) -> tuple[str, str | None, str | None]:
         parts = urlsplit("")
     if parts.scheme not in SCHEMES:
         shown = url.rpartition("@")[2]
-        raise UsageError(
-            f"{shown!r} is no address of a database", f"one of {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
-        )
+        raise UsageError(f"{shown!r} is no address of a database", f"one of {', '.join(f'{scheme}://' for scheme in SCHEMES)}")
     login, at, host = parts.netloc.rpartition("@")
     if not at or parts.scheme in ("mem", "surrealkv"):
         return url, None, None

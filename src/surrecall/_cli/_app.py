@@ -31,6 +31,9 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
+# a server that was started a moment ago may not listen yet
+_PATIENCE = 3.0
+
 _CONNECTION = {
     "url": Annotated[
         str | None,
@@ -64,7 +67,8 @@ class Context:
                 password=given["password"],
                 namespace=given["ns"],
                 database=given["db"],
-            )
+            ),
+            patience=_PATIENCE,
         )
 
     def warn(self, text: str) -> None:
@@ -88,9 +92,7 @@ def command(name: str, *, connects: bool = True) -> Callable[[Callable[..., None
             connection = {key: arguments.pop(key, None) for key in _CONNECTION}
             try:
                 folder = Path.cwd()
-                context = Context(
-                    folder, _settings.read_project_file(folder), Console(), Console(stderr=True), connection
-                )
+                context = Context(folder, _settings.read_project_file(folder), Console(), Console(stderr=True), connection)
                 function(context, **arguments)
             except SurrecallError as error:
                 _fail(error)

@@ -6,7 +6,7 @@ import typer
 
 from surrecall import _render, _schema
 from surrecall._cli._app import Context, Json, command
-from surrecall._errors import DatabaseError, ExitCode
+from surrecall._errors import ExitCode, SurrecallError
 
 
 @command("check")
@@ -20,8 +20,8 @@ def check(context: Context, as_json: Json = False) -> None:
     with context.open() as database:
         findings = _schema.drift(database, context.folder)
         try:
-            findings += [_schema.Finding(**row) for row in database.value("fn::check()")]
-        except DatabaseError as error:
+            findings += [_schema.Finding(**row) for row in database.value("RETURN fn::check()")]
+        except SurrecallError as error:
             if not findings:
                 raise
             context.warn(f"the data was not checked: {error.message}")

@@ -32,8 +32,7 @@ def demo(context: Context, as_json: Json = False) -> None:
         _seed.seed(database)
         if as_json:
             shown = [
-                {"step": done.step.number, "title": done.step.title, "results": done.results}
-                for done in _walk.run(database)
+                {"step": done.step.number, "title": done.step.title, "results": done.results} for done in _walk.run(database)
             ]
             _render.print_json(context.out, shown)
             return

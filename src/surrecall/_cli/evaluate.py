@@ -12,7 +12,21 @@ from surrecall import _evaluation, _render
 from surrecall._cli._app import Context, Json, command, cutoffs
 from surrecall._errors import ExitCode
 
-_COLUMNS = ("retriever", "k", "recall", "hit", "precision", "p", "rr", "ap", "ndcg", "judged", "empty", "errors", "repeats")
+_COLUMNS = (
+    "retriever",
+    "k",
+    "recall",
+    "hit",
+    "precision",
+    "p",
+    "rr",
+    "ap",
+    "ndcg",
+    "judged",
+    "empty",
+    "errors",
+    "repeats",
+)
 # a bar for a moment's work only flickers
 _PATIENCE = 2.0
 

@@ -8,8 +8,6 @@ import typer
 
 from surrecall import _render
 from surrecall._cli._app import Context, Json, command
-from surrecall._errors import DatabaseError
-from surrecall._evaluation import explain
 
 _HISTORY = """
 SELECT * FROM eval_run WHERE ($retriever = NONE OR retriever = $retriever) AND ($k = NONE OR k = $k)
@@ -30,10 +28,7 @@ def history(
     Example: surrecall history --retriever hybrid -k 3
     """
     with context.open() as database:
-        try:
-            rows = database.value(_HISTORY, retriever=retriever, k=k, limit=limit)
-        except DatabaseError as error:
-            raise explain(error) from error
+        rows = database.value(_HISTORY, retriever=retriever, k=k, limit=limit)
     if as_json:
         _render.print_json(context.out, rows)
     elif rows:

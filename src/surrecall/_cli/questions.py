@@ -8,8 +8,6 @@ import typer
 
 from surrecall import _render
 from surrecall._cli._app import Context, Json, command
-from surrecall._evaluation import explain
-from surrecall._errors import DatabaseError
 
 _QUESTIONS = """
 SELECT id, text, relevant, kind, set, answerable, source FROM question
@@ -28,10 +26,7 @@ def questions(
     Example: surrecall questions
     """
     with context.open() as database:
-        try:
-            rows = database.value(_QUESTIONS, set=question_set)
-        except DatabaseError as error:
-            raise explain(error) from error
+        rows = database.value(_QUESTIONS, set=question_set)
     if as_json:
         _render.print_json(context.out, rows)
         return

@@ -9,8 +9,7 @@ import typer
 
 from surrecall import _render
 from surrecall._cli._app import Context, Json, command, cutoffs
-from surrecall._errors import DatabaseError, UsageError
-from surrecall._evaluation import explain
+from surrecall._errors import UsageError
 
 # a question is named by its id or by its text; anything else is free text
 _FIND = """
@@ -40,12 +39,9 @@ def retrieve(
     """
     (depth,) = cutoffs([k], ())[:1]
     with context.open() as database:
-        try:
-            found = database.value(_FIND, asked=question)
-            asked: Any = found[0] if found and vector is None else {"text": question, "embedding": _vector(vector)}
-            rows = database.value(_RETRIEVE, retriever=retriever, question=asked, k=depth)
-        except DatabaseError as error:
-            raise explain(error) from error
+        found = database.value(_FIND, asked=question)
+        asked: Any = found[0] if found and vector is None else {"text": question, "embedding": _vector(vector)}
+        rows = database.value(_RETRIEVE, retriever=retriever, question=asked, k=depth)
     if as_json:
         _render.print_json(context.out, rows)
     elif rows:

@@ -20,5 +20,6 @@ def seed(context: Context, as_json: Json = False) -> None:
         context.out.print(f"seeded {seeded.articles} articles and {seeded.questions} questions")
     else:
         context.out.print(
-            f"nothing seeded: there are {seeded.articles} articles and {seeded.questions} questions already", soft_wrap=True
+            f"nothing seeded: there are {seeded.articles} articles and {seeded.questions} questions already",
+            soft_wrap=True,
         )

@@ -1,0 +1,86 @@
+"""A metric is whole or not there: function, line in fn::score, field of the history, case file, documentation, reference."""
+
+from __future__ import annotations
+
+import re
+
+import surrecall
+from conftest import ROOT
+from surrecall import Database
+
+CASES = ROOT / "tests" / "cases"
+
+
+def metric_functions(database: Database) -> set[str]:
+    """The functions of surql/core/metric that are in force."""
+    there = set(database.value("INFO FOR DB")["functions"])
+    files = {path.stem for path in (ROOT / "surql/core/metric").glob("*.surql")}
+    assert files <= there
+    return files
+
+
+def test_the_keys_of_score_are_the_metrics_in_force(schema: Database) -> None:
+    keys = set(schema.value("RETURN fn::score([], [], 1)"))
+    assert {name.removesuffix("_at") for name in metric_functions(schema)} == keys
+
+
+def test_every_metric_is_a_field_of_the_history_bounded_to_0_and_1(schema: Database) -> None:
+    fields = schema.value("INFO FOR TABLE eval_run")["fields"]
+    for key in schema.value("RETURN fn::score([], [], 1)"):
+        assert "$value >= 0 AND $value <= 1" in fields[key], key
+
+
+def test_every_metric_is_in_the_hash_of_a_run(schema: Database) -> None:
+    base = {"id": "x", "at": "x", "retriever": "x", "k": 1, "questions": 1}
+    plain = schema.value("RETURN fn::run_hash($run, '')", run=base)
+    for key in schema.value("RETURN fn::score([], [], 1)"):
+        assert schema.value("RETURN fn::run_hash($run, '')", run=base | {key: 0.5}) != plain, key
+
+
+def test_every_metric_is_recorded(help_centre: Database) -> None:
+    rows = help_centre.value("RETURN fn::record_evaluation({ k: [3] })")
+    for key in help_centre.value("RETURN fn::score([], [], 1)"):
+        assert all(isinstance(row[key], float) for row in rows), key
+
+
+def test_every_metric_has_its_case_file_and_its_reference(schema: Database) -> None:
+    for name in metric_functions(schema):
+        assert f"fn::{name}(" in (CASES / "metric" / f"{name}.surql").read_text(encoding="utf-8")
+        text = (ROOT / "surql/core/metric" / f"{name}.surql").read_text(encoding="utf-8")
+        assert re.search(r"^-- Source: ", text, re.MULTILINE), name
+        comment = schema.value("INFO FOR DB")["functions"][name]
+        assert re.search(r"equals .*(trec_eval|ir_measures)", comment), name
+
+
+def test_every_metric_is_in_the_changelog(schema: Database) -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for name in metric_functions(schema):
+        assert f"`{name}`" in changelog
+
+
+def test_the_public_names_of_the_package() -> None:
+    assert sorted(surrecall.__all__, key=str.lower) == sorted(
+        (
+            "Applied",
+            "DataError",
+            "Database",
+            "DatabaseError",
+            "Evaluation",
+            "ExitCode",
+            "Finding",
+            "Options",
+            "SchemaError",
+            "Settings",
+            "SurrecallError",
+            "UsageError",
+            "apply",
+            "bundle",
+            "drift",
+            "evaluate",
+        ),
+        key=str.lower,
+    )
+    for name in surrecall.__all__:
+        assert getattr(surrecall, name).__doc__, name
+        # a reader is sent to the public name, never to a private module
+        assert getattr(surrecall, name).__module__ == "surrecall", name

@@ -1,0 +1,119 @@
+"""Every block of the README is run, and what it shows is what comes out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from surrecall import Database, Options, _retrievers, _settings, evaluate
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+SHELL = [text for kind, text in BLOCKS if kind == "sh"]
+SET_UP = [text for text in SHELL if "pip install" in text]
+COMPOSE = [text for text in SHELL if "docker-compose" in text]
+COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE]
+
+
+def shell(script: str, cwd: Path, **variables: str) -> str:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("SURREAL_", "SURRECALL_", "PYTEST_"))}
+    environment = clean | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "80"} | variables
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=540,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of this repository, as a clone would have them."""
+    folder = tmp_path_factory.mktemp("clone") / "surrecall"
+    ignore = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "dist", "*.egg-info")
+    shutil.copytree(ROOT, folder, ignore=ignore)
+    return folder
+
+
+def test_every_block_is_of_a_kind_that_is_run_here() -> None:
+    assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text"}
+    assert (len(SET_UP), len(COMPOSE), len(COMMANDS)) == (2, 1, 1)
+
+
+def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
+    shown = shell(SET_UP[0], checkout)
+    assert "10. The history" in shown
+    assert "Next: surrecall apply" in shown
+
+
+def test_the_second_command_installs_and_passes_the_tests(checkout: Path) -> None:
+    # one file stands for all: the whole suite by this very command is what .ci/run runs
+    shown = shell(SET_UP[1], checkout, PYTEST_ADDOPTS="tests/test_settings.py", SURRECALL_TEST_SERVER="embedded")
+    assert re.search(r"\d+ passed", shown)
+    assert "surrecall server: embedded" in shown
+    assert SET_UP[1].strip() in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_commands_in_a_folder(tmp_path: Path) -> None:
+    shown = shell(COMMANDS[0], tmp_path)
+    table = next(text for kind, text in BLOCKS if kind == "text" and text.startswith("retriever"))
+    assert table in shown
+    assert "seeded 10 articles and 8 questions" in shown
+    assert "all is well" in shown
+
+
+def test_the_table_of_the_demo() -> None:
+    from test_figures import PUBLISHED
+
+    rows = re.findall(r"^\| (\d) \| (\S+) \| (\S+) \| (\S+) \| (\S+) \|$", README, re.MULTILINE)
+    assert [row[0] for row in rows] == ["1", "3", "5"]
+    for k, *figures in rows:
+        for name, figure in zip(("bm25", "vector", "hybrid"), figures, strict=False):
+            assert float(figure) == pytest.approx(PUBLISHED["recall"][name][k], abs=5.1e-4)
+
+
+def test_the_floor_of_that_table(help_centre: Database) -> None:
+    rows = re.findall(r"^\| (\d) \| \S+ \| \S+ \| \S+ \| (\S+) \|$", README, re.MULTILINE)
+    assert [float(figure) for _, figure in rows] == [
+        help_centre.value("RETURN fn::evaluate_floor($k, 1.5).recall", k=int(k)) for k, _ in rows
+    ]
+
+
+def test_the_statements(help_centre: Database) -> None:
+    (statements,) = [text for kind, text in BLOCKS if kind == "surql"]
+    evaluate(help_centre, Options([3]))
+    results = help_centre.run(statements)
+    assert results[0] == {"k": 3, "bm25": 0.771, "vector": 0.875, "hybrid": 0.833}
+    assert results[2]["rr"] == 0.5
+    assert len(results[3]) == 9
+    trend = {row["retriever"]: row["recall"] for row in results[5]}
+    assert round(trend["hybrid"], 3) == 0.833
+    lost = {row["text"] for row in results[6]}
+    assert lost == {"how do I get my money back", "I can't get into my account"}
+
+
+def test_the_toml_blocks(tmp_path: Path) -> None:
+    project, registry = [text for kind, text in BLOCKS if kind == "toml"]
+    (tmp_path / "surrecall.toml").write_text(project)
+    assert _settings.read_project_file(tmp_path).database == tomllib.loads(project)["database"]
+    shipped = _retrievers.parse((ROOT / "surql/corpus/retrievers.toml").read_text())
+    assert _retrievers.parse(registry)[0] in shipped
+
+
+def test_the_folders_it_names_exist() -> None:
+    (layout,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("surql/")]
+    for line in layout.splitlines():
+        assert (ROOT / line.split()[0]).is_dir()
