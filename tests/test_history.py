@@ -39,7 +39,8 @@ def test_runs_are_chained_in_the_order_they_came(runs: Database) -> None:
 
 def test_several_rows_in_one_statement_are_chained_too(runs: Database) -> None:
     runs.run(
-        "INSERT INTO eval_run [{ retriever: 'd', k: 1, recall: 1, questions: 1 }, { retriever: 'e', k: 1, recall: 0, questions: 1 }]"
+        "INSERT INTO eval_run [{ retriever: 'd', k: 1, recall: 1, questions: 1 },"
+        " { retriever: 'e', k: 1, recall: 0, questions: 1 }]"
     )
     assert [row["seq"] for row in history(runs)] == [1, 2, 3, 4, 5]
     assert problems(runs) == []
