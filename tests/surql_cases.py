@@ -78,7 +78,7 @@ class CaseItem(pytest.Item):
             try:
                 got = database.value(statement)
             except SurrecallError as error:
-                assert expected in error.message, f"{error.message!r} does not say {expected!r}"
+                assert expected in error.text, f"{error.text!r} does not say {expected!r}"
                 return
             raise AssertionError(f"gave {got!r} instead of an error that says {expected!r}")
         got = database.value(statement)

@@ -57,7 +57,7 @@ def test_what_surreal_import_leaves_out(help_centre: Database) -> None:
         "question:link",
         "has the label article:nine, which nothing keeps from being deleted (the reference was not recorded)",
     ) in told
-    assert ("article:nine", "has an embedding of zeros, NaN or another length") in told
+    assert ("article:nine", "its embedding is zeros, NaN or of another length") in told
     assert any(subject == "corpus" and "changed since the last complete evaluation" in problem for subject, problem in told)
 
     # nothing did keep it from being deleted
@@ -71,6 +71,26 @@ def test_a_document_that_came_in_afterwards_is_not_evaluated(help_centre: Databa
     assert findings(help_centre) == [("corpus", "changed since the last complete evaluation: 10 documents then, 11 now")]
     evaluate(help_centre, Options([3]))
     assert findings(help_centre) == []
+
+
+def test_labels_that_changed_since_the_last_evaluation(help_centre: Database) -> None:
+    evaluate(help_centre, Options([3]))
+    help_centre.run("UPDATE question:gift_voucher SET relevant += article:payment_method")
+    assert findings(help_centre) == [("golden set default", "has other questions or labels than at the last complete evaluation")]
+
+
+def test_a_question_without_a_vector(help_centre: Database) -> None:
+    help_centre.run("UPDATE question:signin SET embedding = NONE")
+    assert findings(help_centre) == [("question:signin", "has no embedding, retrievers that need one fail on it")]
+
+
+def test_runs_whose_facts_are_gone(help_centre: Database) -> None:
+    done = evaluate(help_centre, Options([3]))
+    help_centre.run("DELETE eval_answer WHERE retriever = 'bm25'")
+    name = help_centre.value("RETURN <string> $id", id=done.row["id"])
+    assert findings(help_centre) == [(name, "has 16 of 24 answers, and runs stand on them")]
+    help_centre.run("DELETE eval_answer; DELETE evaluation;")
+    assert findings(help_centre) == [(name, "is gone, and runs stand on it")]
 
 
 def test_documents_retrieval_can_not_find(help_centre: Database) -> None:

@@ -116,7 +116,7 @@ def test_questions(seeded: Run) -> None:
     assert shown.endswith("8 questions\n")
     rows = json.loads(seeded("questions", "--json").stdout)
     assert {row["id"]: row["relevant"] for row in rows}["question:rate_limit"] == ["article:api_rate_limits"]
-    assert seeded("questions", "--set", "other").stdout == "0 questions\n"
+    assert seeded("questions", "--set", "other").stdout == "0 questions\nthere are the sets default\n"
 
 
 def test_retrieve_a_question_by_id_by_text_and_free_text(seeded: Run) -> None:
@@ -161,14 +161,14 @@ def test_check_tells_schema_from_data(seeded: Run, target: Settings) -> None:
     assert {"kind": "schema", "subject": "fn::rr", "problem": "is missing", "next": "surrecall apply"} in rows
 
 
-def test_check_before_apply(run: Run) -> None:
-    done = run("check", code=3)
-    assert "fn::score" in done.stdout
-    assert "surrecall apply" in done.stdout
+def test_check_before_apply(run: Run, target: Settings) -> None:
+    Database(target).close()
+    assert run("check", code=3).stdout.split()[3:] == ["surrecall", "is", "not", "in", "this", "database", "surrecall", "apply"]
 
 
 @pytest.mark.parametrize("command", [("evaluate",), ("questions",), ("history",), ("seed",), ("retrieve", "bm25", "x")])
-def test_before_apply_every_command_says_so(run: Run, command: tuple[str, ...]) -> None:
+def test_before_apply_every_command_says_so(run: Run, target: Settings, command: tuple[str, ...]) -> None:
+    Database(target).close()
     done = run(*command, code=3)
     assert "next: surrecall apply" in done.stderr
 
@@ -222,7 +222,7 @@ def test_a_question_that_fails_ends_with_4_and_is_shown(seeded: Run, target: Set
 @pytest.mark.parametrize("vector", ["[1, 2]", "[0, 0, 0, 0]", "[NaN, 0, 0, 0]"])
 def test_a_vector_that_is_none_of_this_corpus(seeded: Run, vector: str) -> None:
     done = seeded("retrieve", "vector", "x", "--vector", vector, code=4)
-    assert "the query vector" in done.stderr
+    assert "a vector of " in done.stderr
 
 
 def test_a_vector_that_is_no_list(seeded: Run) -> None:
@@ -364,3 +364,45 @@ def test_control_characters_never_reach_the_terminal(seeded: Run, target: Settin
     assert "\x1b" not in shown
     assert "\x07" not in shown
     assert "[bold]x[/bold]" in shown
+
+
+def test_a_folder_that_holds_no_database_is_not_made_by_a_typo(tmp_path: Path) -> None:
+    done = surrecall("history", "--url", "surrealkv://nix.db", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "there is no database in the folder nix.db" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_free_text_without_a_vector_is_told_from_a_question(seeded: Run) -> None:
+    done = seeded("retrieve", "hybrid", "nope", code=4)
+    assert "no question has the id or text 'nope', and free text has no vector for hybrid" in done.stderr
+    rows = json.loads(seeded("retrieve", "bm25", "gift", "--json").stdout)
+    assert rows
+    assert {row["relevant"] for row in rows} == {None}
+
+
+def test_one_k_for_retrieve(seeded: Run) -> None:
+    assert "one k belongs here" in seeded("retrieve", "bm25", "signin", "-k", "3,5", code=2).stderr
+
+
+def test_history_of_something_that_was_never_run(seeded: Run) -> None:
+    seeded("evaluate", "-k", "3")
+    shown = seeded("history", "-r", "nosuch").stdout
+    assert shown == "no such run; there are runs of bm25, hybrid, vector at 3\n"
+    seeded("evaluate", "-k", "3")
+    assert "the newest 2 of 6 runs; --limit 6 shows all" in seeded("history", "--limit", "2").stdout
+
+
+def test_a_trigger_that_is_none(seeded: Run) -> None:
+    assert "manual" in seeded("evaluate", "--trigger", "cron", code=2).stderr
+
+
+def test_names_and_figures_stay_whole_beside_errors(seeded: Run, target: Settings) -> None:
+    with Database(target) as database:
+        database.run("UPDATE question:signin SET embedding = NONE")
+    shown = seeded("evaluate", "-k", "1,3", code=4).stdout
+    assert "vector     1   0.714" in shown
+    assert "retriever  k  questions  empty  errors  repeats" in shown
+    assert max(len(line) for line in shown.splitlines()[:-1]) <= 80
+    told = seeded("check", code=4).stdout
+    assert "the newest, failed on 2" in " ".join(told.split())

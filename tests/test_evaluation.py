@@ -162,7 +162,7 @@ def test_one_question_that_fails_is_an_answer_and_not_a_dead_run(help_centre: Da
     assert (runs["bm25"]["questions"], runs["bm25"]["errors"]) == (8, 0)
     assert (runs["vector"]["questions"], runs["vector"]["errors"]) == (7, 1)
     (message,) = help_centre.value("SELECT VALUE message FROM eval_answer WHERE status = 'error' AND retriever = 'vector'")
-    assert message.startswith("the query vector must be 4 numbers like article.embedding, got NONE")
+    assert message.startswith("a vector of 4 numbers belongs here, got NONE")
     assert "failed on 1 of 8 questions, first on question:signin" in evaluation.warnings[0]
     assert stored(help_centre, "eval_answer") == 24
 
@@ -179,10 +179,13 @@ def test_a_retriever_that_always_fails_leaves_no_run(help_centre: Database) -> N
     ("call", "complaint"),
     [
         ("'article:gift_card'", "gave string, not a list"),
-        ("['article:gift_card']", "gave article:gift_card, which is no record id"),
-        ("[{ title: 'x' }]", "gave NONE, which is no record id"),
-        ("[NONE]", "gave NONE, which is no record id"),
+        ("['article:gift_card']", "Expected `record` but found `'article:gift_card'`"),
+        ("[{ title: 'x' }]", "Expected `record` but found `NONE`"),
+        ("[NONE]", "Expected `record` but found `NONE`"),
+        ("[article:gift_card, { id: article:track_order }]", "Expected `record` but found `{ id: article:track_order }`"),
         ("NONE", "gave none, not a list"),
+        ("[question:signin]", "gave question:signin, but it is registered to return article"),
+        ("[article:gift_card, question:signin]", "gave question:signin, but it is registered to return article"),
     ],
 )
 def test_what_is_no_ranking_is_an_error_and_never_a_zero(help_centre: Database, call: str, complaint: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -49,7 +50,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
-    assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text"}
+    assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
     assert (len(SET_UP), len(COMPOSE), len(COMMANDS)) == (2, 1, 1)
 
 
@@ -101,8 +102,15 @@ def test_the_statements(help_centre: Database) -> None:
     assert len(results[3]) == 9
     trend = {row["retriever"]: row["recall"] for row in results[5]}
     assert round(trend["hybrid"], 3) == 0.833
-    lost = {row["text"] for row in results[6]}
-    assert lost == {"how do I get my money back", "I can't get into my account"}
+    assert sorted(row["text"] for row in results[7]) == ["I can't get into my account", "how do I get my money back"]
+    assert results[8][0]["answerable"] is True
+
+
+def test_the_python_block(tmp_path: Path) -> None:
+    (script,) = [text for kind, text in BLOCKS if kind == "python"]
+    shell("surrecall apply && surrecall seed", tmp_path, SURREAL_URL="surrealkv://recall.db")
+    (tmp_path / "script.py").write_text(script)
+    assert ast.literal_eval(shell("python script.py", tmp_path)) == {"k": 3, "bm25": 0.771, "vector": 0.875, "hybrid": 0.833}
 
 
 def test_the_toml_blocks(tmp_path: Path) -> None:

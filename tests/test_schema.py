@@ -11,6 +11,7 @@ from surrealdb import escape_identifier
 
 from conftest import ROOT
 from surrecall import Database, SchemaError, UsageError, _files, _inventory, _retrievers, _schema
+from surrecall._corpus import Corpus
 
 FILES = _files.load(ROOT)
 
@@ -141,7 +142,9 @@ def test_drift_names_what_is_missing_changed_and_extra(schema: Database) -> None
 
 
 def test_everything_of_ours_has_a_comment(schema: Database) -> None:
-    ours = _inventory.with_parts(schema)
+    defined = _inventory.everything(schema)
+    tables = {found.name for found in defined.values() if found.kind == "table" and found.is_ours}
+    ours = {label: found for label, found in defined.items() if found.is_ours or found.table in tables}
     assert len(ours) > 80
     lacking = [
         name
@@ -153,7 +156,7 @@ def test_everything_of_ours_has_a_comment(schema: Database) -> None:
 
 
 def test_everything_defined_is_marked_as_ours_but_the_corpus(schema: Database) -> None:
-    strangers = [definition.name for definition in _inventory.functions_and_tables(schema).values() if not definition.is_ours]
+    strangers = [definition.label for definition in _inventory.functions_and_tables(schema).values() if not definition.is_ours]
     assert strangers == ["table article"]
 
 
@@ -225,3 +228,48 @@ def test_quotes_and_backslashes_in_a_call_survive(empty: Database, tmp_path: Pat
     _schema.apply(empty, folder)
     assert empty.value("SELECT VALUE call FROM ONLY retriever:odd") == call
     assert empty.value("RETURN fn::retrieve('odd', { text: 'x' }, 1)") == []
+
+
+def test_the_corpus_files_are_what_init_writes_for_them() -> None:
+    help_centre = Corpus("article", "content", "embedding", 4, analyzer="help")
+    written = {file.name: file.text for file in help_centre.render()}
+    committed = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "surql" / "corpus").iterdir()}
+    assert written == committed
+
+
+@pytest.mark.parametrize("rows", ["", "CREATE article SET content = 'a';"])
+def test_a_table_that_is_there_with_or_without_rows_is_taken(empty: Database, rows: str) -> None:
+    empty.run("DEFINE TABLE article;" + rows)
+    _schema.apply(empty, ROOT)
+    assert {finding.subject for finding in _schema.drift(empty, ROOT)} <= {"table article"}
+
+
+def test_a_corpus_that_is_not_what_the_files_define_is_named_with_the_way_out(empty: Database, tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    _schema.apply(empty, folder)
+    path = folder / "surql/corpus/article.surql"
+    path.write_text(path.read_text().replace(", snowball(english)", ""))
+    _schema.apply(empty, folder)
+    (finding,) = _schema.drift(empty, folder)
+    assert (finding.subject, finding.next) == (
+        "analyzer help",
+        "REMOVE ANALYZER help, then surrecall apply; or change the file",
+    )
+    empty.run("REMOVE ANALYZER help")
+    _schema.apply(empty, folder)
+    assert _schema.drift(empty, folder) == []
+
+
+def test_a_registry_that_was_not_applied_is_named(schema: Database, tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    with (folder / "surql/corpus/retrievers.toml").open("a") as registry:
+        registry.write('\n[none]\ncall = "[]"\nreturns = "article"\n')
+    assert [finding.subject for finding in _schema.drift(schema, folder)] == ["retrievers.toml"]
+
+
+def test_a_call_that_does_not_parse_sends_to_the_registry(empty: Database, tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "surql/corpus/retrievers.toml").write_text('[odd]\ncall = "SELECT FROM"\nreturns = "article"\n')
+    with pytest.raises(SchemaError) as caught:
+        _schema.apply(empty, folder)
+    assert "a call in retrievers.toml" in caught.value.text

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from surrecall import _files
 from surrecall._errors import DatabaseError, DataError, SchemaError, SurrecallError, UsageError
 
+_NO_FUNCTION = re.compile(r"(?:Function|The function) 'fn::([^']+)' (?:not found|does not exist)")
 _APPLY = "surrecall apply"
 _LOGIN = "give --user and SURREAL_PASSWORD (or SURREAL_USER and SURREAL_PASSWORD)"
 
@@ -14,14 +17,15 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
     (re.compile(pattern), kind, hint)
     for pattern, kind, hint in (
         (r"k must be ", UsageError, None),
+        (r"the label .* does not exist|a question needs at least one label", DataError, None),
+        (r"k = \d+ is more than the pool", UsageError, None),
         (r"no retriever named ", UsageError, None),
         (r"no such question", UsageError, "surrecall questions lists them"),
         (r"no question (in|of) the golden set|no answerable question", DataError, None),
-        (r"the query vector ", DataError, None),
+        (r"a vector of ", DataError, None),
         (r"(index|full-text index|vector index) .* is ", SchemaError, None),
         (r"no retriever is registered", SchemaError, None),
         (r"There was no suitable index supporting the expression", SchemaError, _APPLY),
-        (r"Function 'fn::.* not found|The function 'fn::.* does not exist", SchemaError, _APPLY),
         (r"The table '.*' does not exist", SchemaError, _APPLY),
         (r"Anonymous access not allowed", DatabaseError, _LOGIN),
     )
@@ -30,6 +34,11 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
 
 def explain(text: str, statement: int | None = None) -> SurrecallError:
     """The error for a text of the database. Our own functions end theirs with the next step, after a semicolon."""
+    missing = _NO_FUNCTION.match(text)
+    if missing:
+        ours = missing[1] in {Path(file.name).stem for file in _files.load(_files.packaged("surql").parent)}
+        step = _APPLY if ours else "define it, or mend the call in retrievers.toml"
+        return SchemaError(f"the function fn::{missing[1]} does not exist", step, statement)
     for pattern, kind, hint in _CAUSES:
         if pattern.match(text):
             message, _, told = text.partition("; ")

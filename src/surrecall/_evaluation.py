@@ -3,31 +3,63 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from surrealdb import RecordID
 
 from surrecall._database import Database
-from surrecall._errors import SurrecallError
+from surrecall._errors import DatabaseError, SchemaError, SurrecallError, UsageError
 
-# small enough to end long before the client gives up on a query (30 s), large enough to hide the round trip
-_SHARD = 20
-
-# read first, store second: a read at the top level runs on the engine's faster executor, one below a write does not
-_ANSWER = """
+# The engine has two executors (a read at the top level runs on one, a closure's body on the other) and either can be several
+# times faster for a retriever. In both forms the write is a statement of its own, so it does not decide where the reading runs.
+# An index that is rebuilt meanwhile gives less than there is, so each shard asks first.
+_READ = {
+    "streaming": """
+fn::require_indexes();
 LET $answers = (SELECT VALUE object::extend(fn::answer($retriever, id, $depth), { evaluation: $evaluation }) FROM $questions);
-INSERT INTO eval_answer $answers RETURN NONE;
+""",
+    "closure": """
+fn::require_indexes();
+LET $answers = $questions.map(|$id| object::extend(fn::answer($retriever, $id, $depth), { evaluation: $evaluation }));
+""",
+}
+_STORE = "INSERT IGNORE INTO eval_answer $answers RETURN NONE;"
+# whether the stored rankings are those of the other executor; only the verdict comes here
+_COMPARE = """
+RETURN $answers.map(|$answer| $answer.ranking) = $questions.map(|$id| (
+  SELECT VALUE ranking FROM eval_answer
+  WHERE evaluation = $evaluation AND retriever = $retriever AND depth = $depth AND question = $id
+)[0]);
 """
-_ERROR = """
-CREATE eval_answer CONTENT {
+_FAIL = """
+INSERT IGNORE INTO eval_answer {
   evaluation: $evaluation, retriever: $retriever, question: $question, depth: $depth, ranking: [],
   labels: fn::labels_of($question), answerable: $question.answerable, kind: $question.kind,
   took: 0ns, status: 'error', message: $message
 } RETURN NONE;
 """
+# one run at a time: over a large golden set all of them take longer than a client waits
+_DRAFT = """
+LET $run = fn::evaluation_run($evaluation, $retriever, $k);
+IF $run != NONE { UPDATE $evaluation SET drafts += $run RETURN NONE };
+"""
+_FINGERPRINT = "LET $hash = fn::corpus_hash(); UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
+_UNFINISHED = "SELECT VALUE id FROM evaluation WHERE status = 'running' ORDER BY started DESC, id LIMIT 1"
+
+# a shard should end long before the client gives up on a query (30 s), and be long enough to hide the round trip
+_SHARD_SECONDS = 1.0
+_FIRST_SHARD, _LARGEST_SHARD = 4, 500
+# questions asked on both executors to find the faster one
+_SAMPLE = 2
+# how much faster the other executor must be: less is noise
+_CLEARLY = 0.8
+_ATTEMPTS = 8
 
 Progress = Callable[[int, int], None]
 
@@ -58,22 +90,34 @@ class Evaluation:
         return bool(self.row["status"] == "failed")
 
 
-def evaluate(database: Database, options: Options, progress: Progress = lambda _done, _all: None) -> Evaluation:
-    """Run and record one evaluation. Raises UsageError, SchemaError or DataError before anything is stored
-    when it can't start."""
-    row = _begin(database, options)
-    total, done = len(row["calls"]) * len(row["questions"]), 0
-    for call in row["calls"]:
-        for start in range(0, len(row["questions"]), _SHARD):
-            shard = row["questions"][start : start + _SHARD]
-            _answer(database, row["id"], call, shard)
-            done += len(shard)
-            progress(done, total)
-    runs = database.value("RETURN fn::evaluation_complete($evaluation)", evaluation=row["id"])
-    closed, warnings = database.run(
-        "SELECT * FROM ONLY $evaluation; RETURN fn::evaluation_warnings($evaluation);", evaluation=row["id"]
-    )
-    return Evaluation(closed, runs, warnings)
+class Interrupted(SurrecallError):
+    """The evaluation was cut off; what was answered is kept and can be resumed."""
+
+
+def evaluate(database: Database, options: Options, *, jobs: int = 1, progress: Progress = lambda _done, _all: None) -> Evaluation:
+    """Run and record one evaluation over `jobs` connections (one on the embedded engine, which has no more).
+
+    Raises UsageError, SchemaError or DataError before anything is stored when it can't start, and leaves no run when it is
+    cut off: resume finishes it.
+    """
+    return _drive(database, _begin(database, options), jobs, progress)
+
+
+def resume(database: Database, *, jobs: int = 1, progress: Progress = lambda _done, _all: None) -> Evaluation:
+    """Finish the newest evaluation that was cut off, with the same figures as if it had not been.
+
+    Raises UsageError when there is none, SchemaError when corpus, golden set or definitions changed since it began.
+    """
+    found = database.value(_UNFINISHED)
+    if not found:
+        raise UsageError("no evaluation is unfinished", "surrecall evaluate begins one")
+    changed = database.value("RETURN fn::evaluation_changed($evaluation)", evaluation=found[0])
+    if changed:
+        raise SchemaError(
+            f"{' and '.join(changed)} changed since {found[0]} began, its figures would be of no one state",
+            f"DELETE {found[0]}, then surrecall evaluate",
+        )
+    return _drive(database, database.value("SELECT * FROM ONLY $evaluation", evaluation=found[0]), jobs, progress)
 
 
 def git_revision(folder: Path) -> str | None:
@@ -91,18 +135,202 @@ def _begin(database: Database, options: Options) -> dict[str, Any]:
         "set": options.question_set,
         "trigger": options.trigger,
         "engine": database.version,
+        "fingerprint": False,
     }
     asked |= {"retrievers": list(options.retrievers)} if options.retrievers else {}
     asked |= {"note": options.note} if options.note else {}
     asked |= {"revision": options.revision} if options.revision else {}
-    row: dict[str, Any] = database.value("RETURN fn::evaluation_begin($options)", options=asked)
+    row: dict[str, Any] | None = database.value("RETURN fn::evaluation_begin($options)", options=asked)
+    if row is None:
+        raise DatabaseError("the database stored no evaluation", "this user may read but not write; take one that may (--user)")
     return row
 
 
-def _answer(database: Database, evaluation: RecordID, call: dict[str, Any], questions: list[RecordID]) -> None:
-    shared = {"evaluation": evaluation, "retriever": call["retriever"], "depth": call["depth"]}
+@dataclass
+class _Call:
+    """One retriever at one depth, and the questions it has yet to answer."""
+
+    evaluation: RecordID
+    retriever: str
+    depth: int
+    questions: list[RecordID]
+    executor: str = "streaming"
+    shard: int = _FIRST_SHARD
+    # whether the two executors gave the same lists for the sample
+    agrees: bool = True
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        return {"evaluation": self.evaluation, "retriever": self.retriever, "depth": self.depth}
+
+    def take(self) -> list[RecordID]:
+        taken, self.questions = self.questions[: self.shard], self.questions[self.shard :]
+        return taken
+
+    def learn(self, asked: int, seconds: float) -> None:
+        """Size the next shard by what this one took."""
+        wanted = int(asked * _SHARD_SECONDS / max(seconds, 1e-6))
+        self.shard = max(1, min(_LARGEST_SHARD, wanted, self.shard * 4))
+
+
+@dataclass
+class _Board:
+    """The shards that are left, shared by the workers."""
+
+    calls: list[_Call]
+    total: int
+    progress: Progress
+    done: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def shards(self) -> Iterator[tuple[_Call, list[RecordID]]]:
+        """Shards until there are none, or somebody said stop."""
+        while not self.stop.is_set():
+            with self.lock:
+                call = next((call for call in self.calls if call.questions), None)
+                if call is None:
+                    return
+                questions = call.take()
+            yield call, questions
+
+    def count(self, answered: int) -> None:
+        with self.lock:
+            self.done += answered
+            self.progress(self.done, self.total)
+
+
+def _drive(database: Database, row: dict[str, Any], jobs: int, progress: Progress) -> Evaluation:
+    evaluation = row["id"]
+    board = _Board(_missing(database, evaluation), len(row["calls"]) * len(row["questions"]), progress)
+    board.done = board.total - sum(len(call.questions) for call in board.calls)
     try:
-        database.run(_ANSWER, questions=questions, **shared)
+        with _fingerprint(database, evaluation):
+            for call in board.calls:
+                board.count(_sample(database, call))
+            _share(database, board, jobs)
+            _draft(database, row)
+        runs = _retried(lambda: database.value("RETURN fn::evaluation_complete($evaluation)", evaluation=evaluation))
+    except (KeyboardInterrupt, DatabaseError) as error:
+        reason = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+        raise Interrupted(
+            f"{reason}; {evaluation} has {board.done} of {board.total} answers, and no run", "surrecall evaluate --resume"
+        ) from error
+    closed, warnings = database.run(
+        "SELECT * FROM ONLY $evaluation; RETURN fn::evaluation_warnings($evaluation);", evaluation=evaluation
+    )
+    unequal = [call.retriever for call in board.calls if not call.agrees]
+    warnings += [f"{name}: the engine's two executors gave different lists for the same question" for name in unequal]
+    return Evaluation(closed, runs, warnings)
+
+
+@contextmanager
+def _fingerprint(database: Database, evaluation: RecordID) -> Iterator[None]:
+    """Work out the fingerprint of the corpus, which reads all of it, beside the retrieval where there is a second connection."""
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with Database(database.settings) as other:
+                _retried(lambda: other.run(_FINGERPRINT, evaluation=evaluation))
+        except BaseException as error:  # carried over to the caller's thread
+            errors.append(error)
+
+    if database.settings.is_embedded:
+        database.run(_FINGERPRINT, evaluation=evaluation)
+        yield
+        return
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def _draft(database: Database, row: dict[str, Any]) -> None:
+    """Work out the runs, and leave them with the evaluation; what is missing or changed by then is found when it is closed."""
+    for name in dict.fromkeys(call["retriever"] for call in row["calls"]):
+        for k in row["k"]:
+            variables = {"evaluation": row["id"], "retriever": name, "k": k}
+            _retried(lambda variables=variables: database.run(_DRAFT, **variables))
+
+
+def _missing(database: Database, evaluation: RecordID) -> list[_Call]:
+    rows = database.value("RETURN fn::evaluation_missing($evaluation)", evaluation=evaluation)
+    return [_Call(evaluation, row["retriever"], row["depth"], row["questions"]) for row in rows]
+
+
+def _share(database: Database, board: _Board, jobs: int) -> None:
+    """Work the board off over several connections; the first error stops all and is raised."""
+    extra = 0 if database.settings.is_embedded else max(0, jobs - 1)
+    errors: list[BaseException] = []
+
+    def work(connection: Database) -> None:
+        try:
+            for call, questions in board.shards():
+                began = time.monotonic()
+                _answer(connection, call, questions)
+                call.learn(len(questions), time.monotonic() - began)
+                board.count(len(questions))
+        except BaseException as error:  # carried over to the caller's thread
+            errors.append(error)
+            board.stop.set()
+
+    with ExitStack() as stack:
+        helpers = [stack.enter_context(Database(database.settings)) for _ in range(extra)]
+        threads = [threading.Thread(target=work, args=(helper,), daemon=True) for helper in helpers]
+        for thread in threads:
+            thread.start()
+        work(database)
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt:
+            board.stop.set()
+            for thread in threads:
+                thread.join()
+            raise
+    if errors:
+        raise errors[0]
+
+
+def _sample(database: Database, call: _Call) -> int:
+    """Answer the first questions on both executors, keep the faster one for the rest; how many were answered.
+
+    Each executor goes first once, so that neither gets all the warm caches.
+    """
+    questions = call.questions[:_SAMPLE]
+    if len(questions) < _SAMPLE or len(call.questions) < 4 * _SAMPLE:
+        return 0
+    seconds = dict.fromkeys(_READ, 0.0)
+    try:
+        for index, question in enumerate(questions):
+            order = ("streaming", "closure") if index % 2 == 0 else ("closure", "streaming")
+            for executor in order:
+                began = time.monotonic()
+                database.run(_READ[executor] + (_STORE if executor == order[0] else ""), questions=[question], **call.variables)
+                seconds[executor] += time.monotonic() - began
+        other = _READ["closure"] + _COMPARE
+        call.agrees = bool(database.value(other, questions=questions[:1], **call.variables))
+    except SurrecallError as error:
+        if error.statement is None:
+            raise
+        # a question that fails is no sample; the shards find out which
+        return 0
+    if seconds["closure"] < _CLEARLY * seconds["streaming"]:
+        call.executor = "closure"
+    call.questions = call.questions[_SAMPLE:]
+    call.learn(_SAMPLE, seconds[call.executor])
+    return _SAMPLE
+
+
+def _answer(database: Database, call: _Call, questions: list[RecordID]) -> None:
+    statement = _READ[call.executor] + _STORE
+    try:
+        _retried(lambda: database.run(statement, questions=questions, **call.variables))
         return
     except SurrecallError as error:
         if error.statement is None:
@@ -110,13 +338,27 @@ def _answer(database: Database, evaluation: RecordID, call: dict[str, Any], ques
     # one question of the shard fails; find it, keep its error as its answer, and the others' answers
     for question in questions:
         try:
-            database.run(_ANSWER, questions=[question], **shared)
+            database.run(statement, questions=[question], **call.variables)
         except SurrecallError as error:
             if error.statement is None:
                 raise
-            database.run(_ERROR, question=question, message=error.text, **shared)
+            database.run(_FAIL, question=question, message=error.text, **call.variables)
+
+
+def _retried(action: Callable[[], Any]) -> Any:
+    """Try again when another transaction got in between; two writers meet on the head of the history."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return action()
+        except SurrecallError as error:
+            if "conflict" not in error.message.lower() or attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(0.05 * 2**attempt)
+    raise AssertionError("unreachable")
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=10)
+    done = subprocess.run(  # fixed arguments, no shell
+        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=10
+    )
     return done.stdout.strip()

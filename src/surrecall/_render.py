@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
@@ -13,7 +15,9 @@ from rich.table import Table
 from rich.text import Text
 from surrealdb import Duration, RecordID
 
+_BARE = re.compile(r"[A-Za-z0-9_]+")
 # a result is an object, whose keys the engine sorts; tables read better in this order
+_NAMES = ("retriever",)
 _FIRST = (
     "rank",
     "seq",
@@ -42,9 +46,21 @@ def jsonable(value: Any) -> Any:
         return [jsonable(item) for item in value]
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, RecordID | Duration):
+    if isinstance(value, RecordID):
+        return record_text(value)
+    if isinstance(value, Duration):
         return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        # a retriever's own score may be NaN, which JSON has no word for
+        return None
     return value
+
+
+def record_text(record: RecordID) -> str:
+    """A record id in SurrealQL's notation: bare where the engine prints it bare."""
+    if isinstance(record.id, str) and _BARE.fullmatch(record.id) and not record.id.isdigit():
+        return f"{record.table_name}:{record.id}"
+    return str(record)
 
 
 def print_json(console: Console, value: Any) -> None:
@@ -61,7 +77,7 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     if isinstance(value, RecordID):
-        return str(value).partition(":")[2]
+        return printable(record_text(value).partition(":")[2])
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, Mapping):
@@ -76,14 +92,22 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 question`, `2 questions`."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None, title: str | None = None) -> Table:
     """Rows as a table; columns that are empty in every row are left out."""
     keys = list(columns) if columns else _ordered(rows)
     shown = [key for key in keys if any(row.get(key) is not None for row in rows)]
     grid = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
     for key in shown:
-        numeric = all(isinstance(row.get(key), int | float) or row.get(key) is None for row in rows)
-        grid.add_column(Text(key), justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+        values = [row[key] for row in rows if row.get(key) is not None]
+        numeric = all(isinstance(value, int | float) for value in values)
+        # what names a row, and a time, is no use in pieces
+        whole = numeric or key in _NAMES or all(isinstance(value, datetime) for value in values)
+        grid.add_column(Text(key), justify="right" if numeric else "left", no_wrap=whole, overflow="fold")
     for row in rows:
         grid.add_row(*(Text(cell(row.get(key))) for key in shown))
     return grid

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from surrealdb import escape_identifier
 
 from surrecall import _files, _inventory, _retrievers
 from surrecall._database import Database
@@ -35,23 +37,31 @@ class Finding:
     next: str
 
 
-def apply(database: Database, project: Path) -> Applied:
+def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -> Applied:
     """Define everything in one transaction; twice changes nothing, a failure leaves nothing.
+
+    `leave_out` names corpus files, without .surql, that are not loaded this time.
 
     Raises SchemaError when a file is wrong (named, with its line) or a function or table of ours would replace somebody
     else's (both definitions shown).
     """
     regenerated = regenerate_dispatcher(project)
-    files = _files.load(project)
+    files = [file for file in _files.load(project) if Path(file.name).stem not in leave_out]
     with scratch(files) as reference:
-        wanted = _inventory.functions_and_tables(reference)
+        wanted, needed = _inventory.functions_and_tables(reference), _inventory.analyzers(reference)
     _refuse_clashes(wanted, _inventory.functions_and_tables(database))
+    # an index over rows that are there is built outside the transaction, where an analyzer of the transaction does not exist yet
+    early = [found for name, found in needed.items() if name not in _inventory.analyzers(database)]
+    for analyzer in early:
+        database.run(analyzer.text.replace("DEFINE ANALYZER", "DEFINE ANALYZER IF NOT EXISTS", 1))
     try:
         database.run("BEGIN;\n" + "\n".join(file.text for file in files) + "\nCOMMIT;")
     except SurrecallError as error:
+        for analyzer in early:
+            database.run(f"REMOVE ANALYZER IF EXISTS {escape_identifier(analyzer.name)}")
         raise SchemaError(
             f"the database refused the schema, nothing was changed: {error.message}",
-            "mend what it names; surrecall check compares the database with the files",
+            error.hint or "mend what it names; surrecall check compares the database with the files",
         ) from error
     ours = [definition for definition in wanted.values() if definition.is_ours]
     return Applied(
@@ -64,18 +74,25 @@ def apply(database: Database, project: Path) -> Applied:
 
 def regenerate_dispatcher(project: Path) -> bool:
     """Make retrieve.surql from retrievers.toml where the two differ; whether it had to be written."""
-    folder = _files.corpus_folder(project)
-    registry, dispatcher = folder.parent / _files.REGISTRY_FILE, folder.parent / _files.DISPATCHER_FILE
-    if not registry.is_file():
-        raise SchemaError(f"{registry} is missing", "it lists the retrievers; put it back")
-    text = _retrievers.compile_dispatcher(_retrievers.parse(registry.read_text(encoding="utf-8-sig"), str(registry)))
-    if dispatcher.is_file() and dispatcher.read_text(encoding="utf-8-sig") == text:
+    dispatcher, text = _dispatcher(project)
+    if text is None:
         return False
     try:
         dispatcher.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SchemaError(f"{dispatcher} can't be written: {error}", "make the folder writable") from error
     return True
+
+
+def _dispatcher(project: Path) -> tuple[Path, str | None]:
+    """The file of the dispatcher, and the text that belongs into it where it holds another."""
+    folder = _files.corpus_folder(project)
+    registry, dispatcher = folder.parent / _files.REGISTRY_FILE, folder.parent / _files.DISPATCHER_FILE
+    if not registry.is_file():
+        raise SchemaError(f"{registry} is missing", "it lists the retrievers; put it back")
+    text = _retrievers.compile_dispatcher(_retrievers.parse(registry.read_text(encoding="utf-8-sig"), str(registry)))
+    same = dispatcher.is_file() and dispatcher.read_text(encoding="utf-8-sig") == text
+    return dispatcher, None if same else text
 
 
 @contextmanager
@@ -95,20 +112,30 @@ def scratch(files: list[_files.SourceFile]) -> Iterator[Database]:
 
 
 def drift(database: Database, project: Path) -> list[Finding]:
-    """Where the definitions and the registry in force differ from the files."""
+    """Where the definitions and the registry in force differ from the files; apply mends what is ours, never what is yours."""
+    findings = []
+    if _dispatcher(project)[1] is not None:
+        findings.append(Finding("schema", "retrievers.toml", "changed since retrieve.surql was made from it", "surrecall apply"))
     files = _files.load(project)
     with scratch(files) as reference:
-        wanted, rows = _inventory.with_parts(reference), reference.value(_REGISTRY)
-    there = _inventory.with_parts(database)
-    findings = [
-        Finding("schema", name, "is missing" if name not in there else "is not what the files define", "surrecall apply")
-        for name, definition in wanted.items()
-        if name not in there or there[name].text != definition.text
-    ]
+        wanted, rows = _inventory.everything(reference), reference.value(_REGISTRY)
+    there = _inventory.everything(database)
+    our_tables = {found.name for found in wanted.values() if found.kind == "table" and found.is_ours}
+    if not any(found.is_ours for found in there.values()):
+        return [Finding("schema", "surrecall", "is not in this database", "surrecall apply")]
+    for label, definition in wanted.items():
+        ours = definition.is_ours or definition.table in our_tables
+        if label not in there:
+            findings.append(Finding("schema", label, "is missing", "surrecall apply"))
+        elif there[label].text != definition.text and ours:
+            findings.append(Finding("schema", label, "is not what the files define", "surrecall apply"))
+        elif there[label].text != definition.text and definition.removal is not None:
+            step = f"{definition.removal}, then surrecall apply; or change the file"
+            findings.append(Finding("schema", label, "is not what surql/corpus defines, and apply leaves it alone", step))
     findings += [
-        Finding("schema", name, "is in the database, and in no file", "remove it, or put its file back")
-        for name in there
-        if name not in wanted
+        Finding("schema", label, "is in the database, and in no file", "remove it, or put its file back")
+        for label, found in there.items()
+        if label not in wanted and (found.is_ours or found.table in our_tables)
     ]
     if "table retriever" in there and database.value(_REGISTRY) != rows:
         findings.append(Finding("schema", "table retriever", "holds other retrievers than retrievers.toml", "surrecall apply"))
@@ -133,7 +160,7 @@ def _refuse_clashes(wanted: dict[str, _inventory.Definition], there: dict[str, _
         ours, theirs = clashes[0]
         others = f" (and {len(clashes) - 1} more)" if len(clashes) > 1 else ""
         raise SchemaError(
-            f"{ours.name} is taken by a definition that is not surrecall's{others}; nothing was changed\n"
+            f"{ours.label} is taken by a definition that is not surrecall's{others}; nothing was changed\n"
             f"  there: {theirs.text}\n  ours:  {ours.text}",
             "rename or remove yours, or use another database (--db)",
         )

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from surrecall._corpus import Corpus
 from surrecall._errors import UsageError
 
 PROJECT_FILE = "surrecall.toml"
 DEFAULT_CUTOFFS = (1, 3, 5)
+_ENTRIES = ("k", "corpus", "database")
 SCHEMES = ("mem", "surrealkv", "ws", "wss", "http", "https")
 
 # first name wins; the others are what SurrealDB's own tools and SDKs call the same thing
@@ -52,6 +54,7 @@ class ProjectFile:
 
     database: dict[str, str] = field(default_factory=dict)
     cutoffs: tuple[int, ...] = DEFAULT_CUTOFFS
+    corpus: Corpus | None = None
 
 
 def read_project_file(folder: Path) -> ProjectFile:
@@ -63,11 +66,15 @@ def read_project_file(folder: Path) -> ProjectFile:
         content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{PROJECT_FILE} can't be read: {error}", "mend the line it names") from error
+    strange = sorted(set(content) - set(_ENTRIES))
+    if strange:
+        known = ", ".join(_ENTRIES)
+        raise UsageError(f"{PROJECT_FILE} has {strange[0]!r}; it takes {known}", "rename or remove the entry")
     database = content.get("database", {})
     unknown = sorted(set(database) - set(_VARIABLES)) if isinstance(database, dict) else ["database"]
     if unknown:
         raise UsageError(
-            f"{PROJECT_FILE}: [database] has {unknown[0]!r}; it takes {', '.join(_VARIABLES)}",
+            f"{PROJECT_FILE}: [database] has {unknown[0]!r}; it takes {', '.join(key for key in _VARIABLES if key != 'password')}",
             "rename or remove the entry",
         )
     if "password" in database:
@@ -78,7 +85,11 @@ def read_project_file(folder: Path) -> ProjectFile:
     cutoffs = content.get("k", list(DEFAULT_CUTOFFS))
     if not isinstance(cutoffs, list) or not cutoffs or any(type(k) is not int or k < 1 for k in cutoffs):
         raise UsageError(f"{PROJECT_FILE}: k is {cutoffs!r}, not a list of whole numbers", "for example: k = [5, 20]")
-    return ProjectFile(database={key: str(value) for key, value in database.items()}, cutoffs=tuple(sorted(set(cutoffs))))
+    return ProjectFile(
+        database={key: str(value) for key, value in database.items()},
+        cutoffs=tuple(sorted(set(cutoffs))),
+        corpus=_corpus(content.get("corpus")),
+    )
 
 
 def resolve(
@@ -112,6 +123,15 @@ def resolve(
         user=values["user"] or url_user,
         password=values["password"] or url_password,
     )
+
+
+def _corpus(entries: Any) -> Corpus | None:
+    if entries is None:
+        return None
+    try:
+        return Corpus(**entries)
+    except TypeError as error:
+        raise UsageError(f"{PROJECT_FILE}: [corpus] is not whole: {error}", "surrecall init writes it") from error
 
 
 def _split_login(url: str) -> tuple[str, str | None, str | None]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from surrecall import _render, _settings
@@ -29,10 +32,16 @@ app = typer.Typer(
     epilog="Exit codes: 0 fine, 1 a gate failed, 2 usage, 3 server or schema, 4 bad data.",
 )
 
+import_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Bring data in.")
+app.add_typer(import_app, name="import")
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 # a server that was started a moment ago may not listen yet
 _PATIENCE = 3.0
+
+# a bar for a moment's work only flickers
+_LONG = 2.0
 
 _CONNECTION = {
     "url": Annotated[
@@ -56,27 +65,30 @@ class Context:
     err: Console
     connection: dict[str, str | None]
 
-    def open(self) -> Database:
-        """Open the database that flags, environment or project file name."""
+    def open(self, *, create: bool = False) -> Database:
+        """Open the database that flags, environment or project file name; only `create` makes a folder for a new one."""
         given = self.connection
-        return Database(
-            _settings.resolve(
-                self.project,
-                url=given["url"],
-                user=given["user"],
-                password=given["password"],
-                namespace=given["ns"],
-                database=given["db"],
-            ),
-            patience=_PATIENCE,
+        settings = _settings.resolve(
+            self.project,
+            url=given["url"],
+            user=given["user"],
+            password=given["password"],
+            namespace=given["ns"],
+            database=given["db"],
         )
+        folder = settings.url.removeprefix("surrealkv://")
+        if folder != settings.url and not create and not Path(folder).exists():
+            raise UsageError(f"there is no database in the folder {folder}", "check --url; surrecall apply makes a new one")
+        return Database(settings, patience=_PATIENCE)
 
     def warn(self, text: str) -> None:
         """A line on standard error that is no failure."""
         self.err.print(Text("warning: ", style="yellow") + Text(_render.printable(text)), soft_wrap=True)
 
 
-def command(name: str, *, connects: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(
+    name: str, *, connects: bool = True, group: typer.Typer = app
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a command whose first argument is a Context; `connects` adds the connection's options."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
@@ -104,10 +116,25 @@ def command(name: str, *, connects: bool = True) -> Callable[[Callable[..., None
         parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own] + shared
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        app.command(name)(run)
+        # the whole first sentence; what is left to the library is cut at 45 characters
+        group.command(name, short_help=(function.__doc__ or "").partition("\n")[0])(run)
         return function
 
     return register
+
+
+@contextmanager
+def progress_bar(context: Context, what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left for work over two seconds, on a terminal; gives the function that moves it."""
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    began = time.monotonic()
+    with Progress(*columns, console=context.err, transient=True, disable=not context.err.is_terminal) as bar:
+        task = bar.add_task(what, total=None, visible=False)
+
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=time.monotonic() - began > _LONG)
+
+        yield advance
 
 
 def cutoffs(given: list[str] | None, default: tuple[int, ...]) -> tuple[int, ...]:

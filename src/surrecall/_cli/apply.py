@@ -15,7 +15,7 @@ def apply(context: Context, as_json: Json = False) -> None:
 
     Example: surrecall apply --url ws://127.0.0.1:8000 --user root
     """
-    with context.open() as database:
+    with context.open(create=True) as database:
         applied = _schema.apply(database, context.folder)
         if as_json:
             _render.print_json(context.out, applied)

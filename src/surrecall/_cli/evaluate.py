@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import time
+from enum import StrEnum
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from surrecall import _evaluation, _render
-from surrecall._cli._app import Context, Json, command, cutoffs
+from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
 from surrecall._errors import ExitCode
 
-_COLUMNS = (
-    "retriever",
-    "k",
-    "recall",
-    "hit",
-    "precision",
-    "p",
-    "rr",
-    "ap",
-    "ndcg",
-    "judged",
-    "empty",
-    "errors",
-    "repeats",
-)
-# a bar for a moment's work only flickers
-_PATIENCE = 2.0
+_MEANS = ("retriever", "k", "recall", "hit", "precision", "p", "rr", "ap", "ndcg", "judged")
+_COUNTS = ("questions", "empty", "errors", "repeats")
+
+
+class Trigger(StrEnum):
+    """What asks for an evaluation from the command line."""
+
+    MANUAL = "manual"
+    CI = "ci"
 
 
 @command("evaluate")
@@ -40,33 +31,32 @@ def evaluate(
     ] = None,
     question_set: Annotated[str, typer.Option("--set", help="Golden set.")] = "default",
     note: Annotated[str | None, typer.Option("--note", help="Kept with the runs.")] = None,
-    trigger: Annotated[str, typer.Option("--trigger", help="What asked for it: manual or ci.")] = "manual",
+    trigger: Annotated[Trigger, typer.Option("--trigger", help="What asks for it.")] = Trigger.MANUAL,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Connections to work over; a server's cores.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Finish the newest evaluation that was cut off.")] = False,
     as_json: Json = False,
 ) -> None:
     """Measure the retrievers over the golden set and append the figures to the history.
+
+    Cut off, by Ctrl-C or a server that goes away, it leaves no figure; --resume finishes it.
 
     Ends with 4 when a retriever failed on a question: such an evaluation is kept, with the error, as failed.
 
     Example: surrecall evaluate -k 1,3,5 --note "chunks of 400"
     """
-    options = _evaluation.Options(
-        cutoffs=cutoffs(k, context.project.cutoffs),
-        retrievers=retriever,
-        question_set=question_set,
-        note=note,
-        trigger=trigger,
-        revision=_evaluation.git_revision(context.folder),
-    )
-    columns = (TextColumn("evaluating"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with context.open() as database:
-        began = time.monotonic()
-        with Progress(*columns, console=context.err, transient=True, disable=not context.err.is_terminal) as bar:
-            task = bar.add_task("evaluating", total=None, visible=False)
-
-            def advance(done: int, total: int) -> None:
-                bar.update(task, completed=done, total=total, visible=time.monotonic() - began > _PATIENCE)
-
-            evaluation = _evaluation.evaluate(database, options, advance)
+    with context.open() as database, progress_bar(context, "evaluating") as advance:
+        if resume:
+            evaluation = _evaluation.resume(database, jobs=jobs, progress=advance)
+        else:
+            options = _evaluation.Options(
+                cutoffs=cutoffs(k, context.project.cutoffs),
+                retrievers=retriever,
+                question_set=question_set,
+                note=note,
+                trigger=trigger.value,
+                revision=_evaluation.git_revision(context.folder),
+            )
+            evaluation = _evaluation.evaluate(database, options, jobs=jobs, progress=advance)
     if as_json:
         _render.print_json(context.out, evaluation)
     else:
@@ -78,16 +68,17 @@ def evaluate(
 
 
 def _print(context: Context, evaluation: _evaluation.Evaluation) -> None:
-    row = evaluation.row
-    # counts of what went wrong are shown when there is something to count
-    quiet = [key for key in ("empty", "errors", "repeats") if not any(run.get(key) for run in evaluation.runs)]
-    if evaluation.runs:
-        asked = len({run["questions"] for run in evaluation.runs}) == 1
-        shown = [key for key in _COLUMNS if key not in quiet] + ([] if asked else ["questions"])
-        context.out.print(_render.table(evaluation.runs, shown))
+    row, runs = evaluation.row, evaluation.runs
+    if runs:
+        context.out.print(_render.table(runs, _MEANS))
+    # what went wrong is counted in a table of its own, where there is something to count
+    if any(run[count] for run in runs for count in ("empty", "errors", "repeats")):
+        context.out.print()
+        context.out.print(_render.table(runs, ("retriever", "k", *_COUNTS)))
+    questions, documents = len(row["questions"]), row["corpus"]["documents"]
     context.out.print(
-        f"{len(row['questions'])} questions of the set {row['set']}, {row['corpus']['documents']} documents, "
-        f"{row['status']}, {row['id']}",
+        f"{_render.counted(questions, 'question')} of the set {row['set']}, {_render.counted(documents, 'document')}, "
+        f"{row['status']}, {_render.record_text(row['id'])}",
         soft_wrap=True,
         markup=False,
         highlight=False,

@@ -10,9 +10,16 @@ from surrecall import _render
 from surrecall._cli._app import Context, Json, command
 
 _HISTORY = """
-SELECT * FROM eval_run WHERE ($retriever = NONE OR retriever = $retriever) AND ($k = NONE OR k = $k)
-ORDER BY seq DESC LIMIT $limit
+LET $runs = (SELECT * FROM eval_run WHERE ($retriever = NONE OR retriever = $retriever) AND ($k = NONE OR k = $k)
+  ORDER BY seq DESC);
+RETURN {
+  runs: $runs.slice(0, $limit),
+  found: $runs.len(),
+  retrievers: (SELECT VALUE retriever FROM eval_run GROUP BY retriever ORDER BY retriever),
+  cutoffs: (SELECT VALUE k FROM eval_run GROUP BY k ORDER BY k),
+};
 """
+_COLUMNS = ("at", "retriever", "k", "recall", "rr", "ndcg", "questions", "errors", "note")
 
 
 @command("history")
@@ -28,10 +35,17 @@ def history(
     Example: surrecall history --retriever hybrid -k 3
     """
     with context.open() as database:
-        rows = database.value(_HISTORY, retriever=retriever, k=k, limit=limit)
+        told = database.value(_HISTORY, retriever=retriever, k=k, limit=limit)
+    rows, found = told["runs"], told["found"]
     if as_json:
         _render.print_json(context.out, rows)
     elif rows:
-        context.out.print(_render.table(rows, ("at", "retriever", "k", "recall", "rr", "ndcg", "questions", "note")))
+        # a run without errors leaves that column blank
+        context.out.print(_render.table([row | {"errors": row.get("errors") or None} for row in rows], _COLUMNS))
+        if found > len(rows):
+            context.out.print(f"the newest {len(rows)} of {found} runs; --limit {found} shows all", highlight=False)
+    elif told["retrievers"]:
+        names, cutoffs = ", ".join(told["retrievers"]), ", ".join(map(str, told["cutoffs"]))
+        context.out.print(f"no such run; there are runs of {names} at {cutoffs}", markup=False, highlight=False)
     else:
         context.out.print("no run yet; next: surrecall evaluate")

@@ -14,6 +14,8 @@ SELECT id, text, relevant, kind, set, answerable, source FROM question
 WHERE $set = NONE OR set = $set ORDER BY set, id
 """
 
+_SETS = "SELECT VALUE set FROM question GROUP BY set ORDER BY set"
+
 
 @command("questions")
 def questions(
@@ -27,6 +29,7 @@ def questions(
     """
     with context.open() as database:
         rows = database.value(_QUESTIONS, set=question_set)
+        sets = database.value(_SETS)
     if as_json:
         _render.print_json(context.out, rows)
         return
@@ -34,4 +37,6 @@ def questions(
     columns = ["id", "text", "relevant", "kind"] + (["set"] if several else [])
     if rows:
         context.out.print(_render.table(rows, columns))
-    context.out.print(f"{len(rows)} questions")
+    context.out.print(_render.counted(len(rows), "question"), highlight=False)
+    if not rows and sets:
+        context.out.print(f"there are the sets {', '.join(sets)}", markup=False, highlight=False)

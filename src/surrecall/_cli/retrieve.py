@@ -9,7 +9,7 @@ import typer
 
 from surrecall import _render
 from surrecall._cli._app import Context, Json, command, cutoffs
-from surrecall._errors import UsageError
+from surrecall._errors import DataError, UsageError
 
 # a question is named by its id or by its text; anything else is free text
 _FIND = """
@@ -17,9 +17,10 @@ SELECT VALUE id FROM question WHERE <string> record::id(id) = $asked OR text = $
 """
 _RETRIEVE = """
 LET $ranking = fn::ranking($retriever, $question, $k);
-LET $relevant = fn::labels_of($question)[WHERE grade >= 1].document;
+LET $labels = fn::labels_of($question);
+LET $relevant = $labels[WHERE grade >= 1].document;
 RETURN $ranking.ids.map(|$id, $index| {
-  rank: $index + 1, id: $id, score: $ranking.scores[$index], title: $id.title, relevant: $id IN $relevant
+  rank: $index + 1, id: $id, score: $ranking.scores[$index], title: $id.title, relevant: IF $labels.len() > 0 { $id IN $relevant }
 });
 """
 
@@ -37,11 +38,22 @@ def retrieve(
 
     Example: surrecall retrieve hybrid rate_limit -k 3
     """
-    (depth,) = cutoffs([k], ())[:1]
+    depths = cutoffs([k], ())
+    if len(depths) != 1:
+        raise UsageError(f"one k belongs here, got {k!r}", "for example: -k 3")
     with context.open() as database:
         found = database.value(_FIND, asked=question)
-        asked: Any = found[0] if found and vector is None else {"text": question, "embedding": _vector(vector)}
-        rows = database.value(_RETRIEVE, retriever=retriever, question=asked, k=depth)
+        known = bool(found) and vector is None
+        asked: Any = found[0] if known else {"text": question, "embedding": _vector(vector)}
+        try:
+            rows = database.value(_RETRIEVE, retriever=retriever, question=asked, k=depths[0])
+        except DataError as error:
+            if known or vector is not None:
+                raise
+            raise DataError(
+                f"no question has the id or text {question!r}, and free text has no vector for {retriever}",
+                "surrecall questions lists the golden set; or give --vector",
+            ) from error
     if as_json:
         _render.print_json(context.out, rows)
     elif rows:

@@ -1,0 +1,53 @@
+"""surrecall import collection"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from surrecall import _collection, _ingest, _render
+from surrecall._cli._app import Context, Json, command, import_app, progress_bar
+from surrecall._errors import UsageError
+
+
+@command("collection", group=import_app)
+def import_collection(
+    context: Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with documents, questions and labels.")],
+    question_set: Annotated[str, typer.Option("--set", help="Golden set that the questions go to.")] = "default",
+    as_json: Json = False,
+) -> None:
+    """Load a collection in the BEIR form: docs.jsonl or corpus.jsonl, queries.jsonl, qrels.tsv or qrels/test.tsv.
+
+    Vectors are taken from docs*.npy with docs.ids.txt, and queries*.npy with queries.ids.txt, in the folder or in embeddings/.
+    Everything is read and checked first; what is wrong is named by file and line, and then nothing is imported. A second
+    import of the same files changes nothing.
+
+    Example: surrecall import collection ./scifact
+    """
+    corpus = context.project.corpus
+    if corpus is None:
+        raise UsageError(
+            "surrecall.toml of this folder has no [corpus], so the table is not known",
+            "surrecall init --table … --field … --vector … --dimension …",
+        )
+    collection = _collection.read(folder)
+    with context.open(create=True) as database, progress_bar(context, "importing") as advance:
+        imported = _ingest.ingest(database, context.folder, corpus, collection, question_set, advance)
+    if as_json:
+        _render.print_json(context.out, imported)
+        return
+    context.out.print(
+        f"imported {imported.documents} documents, {imported.questions} questions, {imported.labels} labels", highlight=False
+    )
+    kept = {
+        "documents were there already": imported.documents_there,
+        "questions were there already": imported.questions_there,
+        "questions have no label and were left out": imported.unlabelled,
+        "labels were given twice": imported.repeated_labels,
+    }
+    for what, count in kept.items():
+        if count:
+            context.out.print(f"{count} {what}", highlight=False)

@@ -1,0 +1,195 @@
+"""Writing a collection into a database: documents in batches, questions and labels in one transaction after them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surrealdb import RecordID, escape_identifier
+
+from surrecall import _files, _schema
+from surrecall._collection import Collection, Document, Question
+from surrecall._corpus import Corpus
+from surrecall._database import Database
+from surrecall._errors import DatabaseError, DataError, SchemaError, SurrecallError
+
+# where indexes are there already a large transaction is slow out of proportion
+_BATCH_WITHOUT_INDEXES, _BATCH_WITH_INDEXES = 500, 50
+
+# Rows that are there already must have the same content. FOR, not a closure: each call of a closure copies all that it can see,
+# here the whole batch.
+_SAME_DOCUMENTS = """
+FOR $row IN $rows {
+  LET $there = (SELECT * FROM ONLY $row.id);
+  IF $there[$text] != $row[$text] OR $there.title != $row.title OR ($row[$vector] != NONE AND $there[$vector] != $row[$vector]) {
+    THROW 'document ' + <string> $row.id + ' is there with another content';
+  };
+};
+"""
+_SAME_QUESTIONS = """
+FOR $row IN $rows {
+  LET $there = (SELECT text, set, relevant, judged FROM ONLY $row.id);
+  IF $there.text != $row.text OR $there.set != $row.set OR fn::labels_of($there) != fn::labels_of($row) {
+    THROW 'question ' + <string> $row.id + ' is there with another text, set or labels';
+  };
+};
+"""
+_ANY = "RETURN (SELECT VALUE id FROM type::table($table) LIMIT 1).len() > 0"
+_THERE = "SELECT VALUE id FROM $ids"
+_ADD_QUESTIONS = "BEGIN; INSERT INTO question $rows RETURN NONE; COMMIT;"
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did: rows added, and rows that were there already with the same content."""
+
+    documents: int
+    questions: int
+    labels: int
+    documents_there: int
+    questions_there: int
+    unlabelled: int
+    repeated_labels: int
+
+
+def ingest(
+    database: Database,
+    project: Path,
+    corpus: Corpus,
+    collection: Collection,
+    question_set: str,
+    progress: Progress = lambda _done, _all: None,
+) -> Imported:
+    """Load a collection; a second time changes nothing.
+
+    Raises DataError when a vector has another dimension than the corpus, or an id is there with another content; then, as
+    after any failure, what this call added is taken out again.
+    """
+    _check_dimension(corpus, collection)
+    documents = [_document_row(corpus, document) for document in collection.documents]
+    questions = [_question_row(corpus, question, question_set) for question in collection.questions]
+    indexed = _prepare(database, project, corpus)
+    new_documents = _new(database, documents, _SAME_DOCUMENTS, text=corpus.text, vector=corpus.vector)
+    new_questions = _new(database, questions, _SAME_QUESTIONS)
+    add_documents = f"INSERT INTO {escape_identifier(corpus.table)} $rows RETURN NONE"
+    added: list[RecordID] = []
+    try:
+        size = _BATCH_WITH_INDEXES if indexed else _BATCH_WITHOUT_INDEXES
+        for batch in _batches(new_documents, size):
+            database.run(add_documents, rows=batch)
+            added += [row["id"] for row in batch]
+            progress(len(added), len(new_documents))
+        if not indexed:
+            _build_indexes(database, project, corpus)
+        for batch in _batches(new_questions, _BATCH_WITHOUT_INDEXES):
+            database.run(_ADD_QUESTIONS, rows=batch)
+            added += [row["id"] for row in batch]
+    except BaseException:
+        _take_out(database, added)
+        raise
+    return Imported(
+        documents=len(new_documents),
+        questions=len(new_questions),
+        labels=sum(len(row.get("judged") or row["relevant"]) for row in new_questions),
+        documents_there=len(documents) - len(new_documents),
+        questions_there=len(questions) - len(new_questions),
+        unlabelled=collection.unlabelled,
+        repeated_labels=collection.repeated_labels,
+    )
+
+
+def _prepare(database: Database, project: Path, corpus: Corpus) -> bool:
+    """Apply the project, without its indexes where the table is empty; whether indexes are there while rows go in."""
+    if corpus.table in database.value("INFO FOR DB")["tables"] and database.value(_ANY, table=corpus.table):
+        _schema.apply(database, project)
+        return True
+    _schema.apply(database, project, leave_out=corpus.indexes)
+    for index in corpus.indexes:
+        database.run(f"REMOVE INDEX IF EXISTS {escape_identifier(index)} ON {escape_identifier(corpus.table)}")
+    return False
+
+
+def _build_indexes(database: Database, project: Path, corpus: Corpus) -> None:
+    """Define the indexes over the rows that are there, in the background, and wait: no query may take longer than 30 s."""
+    for file in _files.load(project):
+        if Path(file.name).stem in corpus.indexes:
+            database.run(file.text.rstrip().removesuffix(";") + " CONCURRENTLY;")
+    for index in corpus.indexes:
+        state = ""
+        while state != "ready":
+            info = database.value(f"INFO FOR INDEX {escape_identifier(index)} ON {escape_identifier(corpus.table)}")
+            state = info.get("building", {}).get("status", "ready")
+            if state == "error":
+                raise SchemaError(f"index {index} on {corpus.table} could not be built", "surrecall check")
+            time.sleep(0.05)
+
+
+def _check_dimension(corpus: Corpus, collection: Collection) -> None:
+    for kind, rows in (("document", collection.documents), ("question", collection.questions)):
+        found = next((row.vector for row in rows if row.vector is not None), None)
+        if found is not None and len(found) != corpus.dimension:
+            raise DataError(
+                f"the {kind} vectors have {len(found)} numbers, {corpus.table}.{corpus.vector} takes {corpus.dimension}",
+                f"surrecall init with --dimension {len(found)}, or embed with another model",
+            )
+
+
+def _document_row(corpus: Corpus, document: Document) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": RecordID(corpus.table, document.id), corpus.text: document.text}
+    row |= {"title": document.title} if document.title is not None else {}
+    return row | ({corpus.vector: document.vector} if document.vector is not None else {})
+
+
+def _question_row(corpus: Corpus, question: Question, question_set: str) -> dict[str, Any]:
+    labels = [(RecordID(corpus.table, name), grade) for name, grade in question.labels.items()]
+    row: dict[str, Any] = {
+        "id": RecordID("question", question.id),
+        "text": question.text,
+        "set": question_set,
+        "source": "imported",
+        "relevant": [document for document, _ in labels],
+    }
+    if any(grade != 1 for _, grade in labels):
+        relevant = [document for document, grade in labels if grade >= 1]
+        judged = [{"document": document, "grade": _whole(grade)} for document, grade in labels]
+        row |= {"judged": judged, "relevant": relevant, "answerable": bool(relevant)}
+    return row | ({"embedding": question.vector} if question.vector is not None else {})
+
+
+def _whole(grade: float) -> float | int:
+    return int(grade) if grade == int(grade) else grade
+
+
+def _new(database: Database, rows: list[dict[str, Any]], same: str, **variables: Any) -> list[dict[str, Any]]:
+    """The rows that are not there yet. Raises DataError when one is there with another content."""
+    there: set[str] = set()
+    for batch in _batches([row["id"] for row in rows], _BATCH_WITHOUT_INDEXES):
+        there |= {found.id for found in database.value(_THERE, ids=batch)}
+    try:
+        for batch in _batches([row for row in rows if row["id"].id in there], _BATCH_WITH_INDEXES):
+            database.run(same, rows=batch, **variables)
+    except DatabaseError as error:
+        if error.statement is None:
+            raise
+        raise DataError(error.message, "nothing was imported; use another database (--db), or remove what is there") from error
+    return [row for row in rows if row["id"].id not in there]
+
+
+def _take_out(database: Database, added: Sequence[RecordID]) -> None:
+    """Undo a failed import, questions first: a labelled document can't be deleted."""
+    try:
+        for batch in _batches(list(reversed(added)), _BATCH_WITH_INDEXES):
+            database.run("FOR $id IN $ids { DELETE $id };", ids=batch)
+    except SurrecallError:
+        # the database went away; importing the same files again finishes what is there
+        return
+
+
+def _batches(rows: Sequence[Any], size: int) -> Iterator[list[Any]]:
+    for start in range(0, len(rows), size):
+        yield list(rows[start : start + size])

@@ -1,0 +1,55 @@
+"""Vectors from .npy files. numpy reads them; it comes with the extra `vectors`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from surrecall._errors import DataError, UsageError
+
+Vectors = dict[str, list[float]]
+
+
+def read(path: Path, ids_path: Path) -> Vectors:
+    """Vectors by id: a two-dimensional .npy of n × d numbers, and a text file with the n ids, one a line, in the same order.
+
+    Raises DataError with file and place when the file is damaged, the lengths differ, an id repeats, or a vector is all
+    zeros or holds NaN or infinity.
+    """
+    try:
+        import numpy
+    except ImportError as error:
+        raise UsageError(
+            f"{path} needs numpy to be read", "pip install 'surrecall[vectors]', or move the vectors away to import without"
+        ) from error
+    try:
+        matrix = numpy.load(path, allow_pickle=False)
+    except FileNotFoundError as error:
+        raise DataError(f"{path} is not there", "give the vectors' file, or none") from error
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path} is no .npy file that can be read: {error}", "write it again with numpy.save") from error
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
+        raise DataError(f"{path} holds {matrix.dtype} of shape {matrix.shape}", "n × d numbers belong there")
+    try:
+        ids = ids_path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{ids_path} can't be read: {error}", f"one id a line, in the order of {path.name}") from error
+    while ids and not ids[-1].strip():
+        ids.pop()
+    if len(ids) != len(matrix):
+        raise DataError(
+            f"{path} holds {len(matrix)} vectors, {ids_path.name} {len(ids)} ids", "one id a vector, in the same order"
+        )
+    unusable = numpy.flatnonzero(~numpy.isfinite(matrix).all(axis=1) | ~matrix.any(axis=1))
+    if unusable.size:
+        first = int(unusable[0])
+        raise DataError(
+            f"{path} row {first + 1} ({ids[first]}) is all zeros, or holds NaN or infinity, and {unusable.size - 1} more",
+            "embed these again; a zero vector is nearest to everything",
+        )
+    vectors: Vectors = dict(zip(ids, matrix.astype(float).tolist(), strict=True))
+    if len(vectors) != len(ids):
+        again = next(name for index, name in enumerate(ids) if name in ids[:index])
+        raise DataError(
+            f"{ids_path} line {len(ids) - ids[::-1].index(again)}: the id {again!r} is there twice", "one vector an id"
+        )
+    return vectors
