@@ -89,7 +89,7 @@ def test_runs_whose_facts_are_gone(help_centre: Database) -> None:
     help_centre.run("DELETE eval_answer WHERE retriever = 'bm25'")
     name = help_centre.value("RETURN <string> $id", id=done.row["id"])
     assert findings(help_centre) == [(name, "has 16 of 24 answers, and runs stand on them")]
-    help_centre.run("DELETE eval_answer; DELETE evaluation;")
+    help_centre.run("OPTION IMPORT; DELETE eval_answer; DELETE evaluation;")
     assert findings(help_centre) == [(name, "is gone, and runs stand on it")]
 
 
@@ -99,6 +99,39 @@ def test_documents_retrieval_can_not_find(help_centre: Database) -> None:
         "CREATE article:bare SET title = 'x', content = 'x';"
     )
     assert findings(help_centre) == [
-        ("article:blank", "has no content, BM25 can't find it"),
         ("article:bare", "has no embedding, vector search can't find it"),
+        ("article:blank", "has no content, BM25 can't find it"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("INSERT INTO article { id: article:odd, content: 5, embedding: [1f, 0f, 0f, 0f] }", "has no content"),
+        ("INSERT INTO article { id: article:odd, content: ['x'], embedding: [1f, 0f, 0f, 0f] }", "has no content"),
+        ("INSERT INTO article { id: article:odd, content: 'x', embedding: NULL }", "has no embedding"),
+        ("INSERT INTO article { id: article:odd, content: 'x', embedding: [1e-25, 0f, 0f, 0f] }", "its embedding is zeros"),
+        ("INSERT INTO article { id: article:['a', 1], content: 'x', embedding: [1f, 0f, 0f, 0f] }", "has an array or object"),
+        ("UPDATE question:signin SET relevant = article:gift_card", "has no label"),
+        ("UPDATE question:signin SET answerable = 'yes'", "lacks fields that have defaults, or has them of another type"),
+        ("UPDATE question:signin SET set = 5", "lacks fields that have defaults, or has them of another type"),
+        ("UPDATE question:signin SET embedding = 'abcd'", "its embedding is zeros"),
+        ("UPDATE question:signin SET embedding = NULL", "has no embedding"),
+        ("UPDATE question:signin SET judged = 'x'", "its judged is no list"),
+        ("UPDATE question:signin SET judged = [{ document: article:nowhere, grade: 1 }]", "which does not exist"),
+        ("UPDATE question:signin SET text = 5", "has no text"),
+    ],
+)
+def test_rows_of_any_type_are_named_and_never_stop_the_check(help_centre: Database, row: str, problem: str) -> None:
+    help_centre.run(f"OPTION IMPORT; {row};")
+    told = [text for subject, text in findings(help_centre) if subject.startswith(("article:", "question:signin"))]
+    assert any(text.startswith(problem) or text.endswith(problem) for text in told), told
+
+
+def test_a_judged_document_that_was_deleted(help_centre: Database) -> None:
+    help_centre.run(
+        "CREATE article:nine SET content = 'nine', embedding = [1, 0, 0, 0];"
+        "UPDATE question:signin SET judged = [{ document: article:nine, grade: 0 }, { document: article:gift_card, grade: 1 }];"
+        "DELETE article:nine;"
+    )
+    assert ("question:signin", "has the label article:nine, which does not exist") in findings(help_centre)

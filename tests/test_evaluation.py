@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from surrealdb import RecordID
 
+from conftest import ROOT, fresh_settings
 from surrecall import (
     Database,
     DatabaseError,
@@ -18,6 +20,8 @@ from surrecall import (
     SchemaError,
     SurrecallError,
     UsageError,
+    _files,
+    _seed,
     evaluate,
 )
 
@@ -370,6 +374,99 @@ def test_a_server_that_goes_away_leaves_no_run(server: Any, help_centre: Databas
     monkeypatch.undo()
     assert stored(help_centre, "eval_run") == 0
     assert [row["kind"] for row in help_centre.value("RETURN fn::check_evaluations()")] == ["evaluation"]
+
+
+def test_facts_are_not_edited(help_centre: Database) -> None:
+    done = run(help_centre, 3)
+    for statement in (
+        "UPDATE eval_answer SET ranking = labels.document",
+        "UPDATE evaluation SET corpus.documents = 99",
+        "DELETE evaluation",
+    ):
+        with pytest.raises(SurrecallError):
+            help_centre.run(statement)
+    assert help_centre.value("SELECT * FROM ONLY $id", id=done.row["id"]) == done.row
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "changed"),
+    [
+        ("UPDATE question:signin SET relevant = [article:gift_card]", ["the golden set"]),
+        ("UPDATE question:signin SET answerable = false", ["the golden set"]),
+        ("DELETE question:signin", ["the golden set"]),
+        ("DEFINE FUNCTION OVERWRITE fn::mine() { RETURN 1 }", ["the definitions"]),
+    ],
+)
+def test_a_golden_set_or_definition_that_changes_meanwhile_leaves_no_figure(
+    help_centre: Database, meanwhile: str, changed: list[str]
+) -> None:
+    once = iter([meanwhile])
+
+    def interfere(_done: int, _total: int) -> None:
+        help_centre.run(next(once, "RETURN 1"))
+
+    evaluation = evaluate(help_centre, Options([3]), progress=interfere)
+    assert (evaluation.row["status"], evaluation.row["changed"]) == ("failed", changed)
+    assert evaluation.runs == []
+    assert stored(help_centre, "eval_run") == 0
+    assert f"{changed[0]} changed while it ran, so there are no figures; evaluate again" in evaluation.warnings
+    assert any("the newest, failed" in row["problem"] for row in help_centre.value("RETURN fn::check_evaluations()"))
+
+
+def test_a_document_that_comes_in_meanwhile_is_said(help_centre: Database) -> None:
+    once = iter(["CREATE article SET title = 'x', content = 'x', embedding = [1, 0, 0, 0]"])
+
+    def interfere(_done: int, _total: int) -> None:
+        help_centre.run(next(once, "RETURN 1"))
+
+    evaluation = evaluate(help_centre, Options([3]), progress=interfere)
+    assert evaluation.row["status"] == "complete"
+    assert "the number of documents changed while it ran" in evaluation.warnings
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ("{ retrievers: [] }", "no retriever is asked for"),
+        ("{ cutoffs: [1] }", "an evaluation has no option cutoffs; it takes k, retrievers"),
+        ("{ k: [] }", "k must be a whole number of 1 or more, or a list of them, got none"),
+        ("{ k: 'x' }", "k must be a whole number"),
+    ],
+)
+def test_options_that_make_no_sense(help_centre: Database, options: str, complaint: str) -> None:
+    with pytest.raises(SurrecallError) as caught:
+        help_centre.value(f"RETURN fn::record_evaluation({options})")
+    assert complaint in caught.value.text
+    assert stored(help_centre, "evaluation") == 0
+
+
+def test_one_cutoff_needs_no_list(help_centre: Database) -> None:
+    assert [row["k"] for row in help_centre.value("RETURN fn::record_evaluation({ k: 2 })")] == [2, 2, 2]
+
+
+def test_several_evaluations_at_once_are_all_kept(pytestconfig: pytest.Config, engine: str) -> None:
+    settings = fresh_settings(pytestconfig, engine)
+    with Database(settings) as database:
+        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        _seed.seed(database)
+        if settings.is_embedded:
+            # one process and one connection: they can only follow each other
+            for _ in range(3):
+                evaluate(database, Options([1, 3]))
+        else:
+
+            def work() -> None:
+                with Database(settings) as own:
+                    evaluate(own, Options([1, 3]))
+
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert database.value("SELECT VALUE status FROM evaluation") == ["complete"] * 3
+        assert stored(database, "eval_run") == 18
+        assert database.value("RETURN fn::check()") == []
 
 
 def test_git_revision_of_a_folder_that_is_none(tmp_path: Path) -> None:

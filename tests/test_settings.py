@@ -61,7 +61,7 @@ def test_an_address_that_is_none(url: str) -> None:
         ("k = 5", "k is"),
         ("k = [true]", "k is"),
         ("k = ['5']", "k is"),
-        ("[database]\npassword = 'x'", "holds a password"),
+        ("[database]\npassword = 'x'", "holds a login"),
         ("[database]\nhost = 'x'", "has 'host'"),
         ("database = 1", "has 'database'"),
         ("k = [", "can't be read"),

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # what a statement says when another one of its transaction failed: the symptom, not the cause
 _CONSEQUENCE = re.compile(r"not executed due to (a failed|a cancelled) transaction", re.IGNORECASE)
-_THROWN = "An error occurred: "
+# how the engine introduces the text of a THROW, here or in an event
+_THROWN = re.compile(r"^(Error while processing event \w+: )?An error occurred: ")
 _OLDEST_MAJOR = 3
 
 
@@ -95,7 +96,7 @@ class Database:
         if failed:
             causes = [(index, text) for index, text in failed if not _CONSEQUENCE.search(text)]
             index, text = (causes or failed)[0]
-            raise explain(text.removeprefix(_THROWN), index)
+            raise explain(_THROWN.sub("", text), index)
         return [row["result"] for row in results]
 
     def value(self, statements: str, **variables: Any) -> Any:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -254,8 +255,7 @@ def _draft(database: Database, row: dict[str, Any]) -> None:
     """Work out the runs, and leave them with the evaluation; what is missing or changed by then is found when it is closed."""
     for name in dict.fromkeys(call["retriever"] for call in row["calls"]):
         for k in row["k"]:
-            variables = {"evaluation": row["id"], "retriever": name, "k": k}
-            _retried(lambda variables=variables: database.run(_DRAFT, **variables))
+            _retried(partial(database.run, _DRAFT, evaluation=row["id"], retriever=name, k=k))
 
 
 def _missing(database: Database, evaluation: RecordID) -> list[_Call]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def load(project: Path) -> list[SourceFile]:
     core = packaged("surql") / "core"
     corpus = corpus_folder(project)
     files = [
-        SourceFile(f"{label}/{path.relative_to(folder).as_posix()}", _read(path))
+        SourceFile(f"{label}/{path.relative_to(folder).as_posix()}", read(path))
         for label, folder in (("core", core), ("corpus", corpus))
         for path in folder.rglob("*.surql")
     ]
@@ -45,13 +46,26 @@ def load(project: Path) -> list[SourceFile]:
     return sorted(files, key=lambda file: file.name)
 
 
+def joined(files: Sequence[SourceFile]) -> str:
+    """Several files as one text; a last statement without its semicolon gets one."""
+    return "\n".join(
+        f"-- surql/{file.name}\n{file.text.rstrip()}{'' if _is_closed(file.text) else chr(10) + ';'}\n" for file in files
+    )
+
+
+def _is_closed(text: str) -> bool:
+    code = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(("--", "#", "//"))]
+    return not code or code[-1].rstrip().endswith(";")
+
+
 def seed(name: str) -> SourceFile:
     """One file of the demo data: articles, questions or queries."""
     path = packaged("seed") / f"{name}.surql"
-    return SourceFile(path.name, _read(path))
+    return SourceFile(path.name, read(path))
 
 
-def _read(path: Path) -> str:
+def read(path: Path) -> str:
+    """A text file, without a byte-order mark. Raises SchemaError when it can't be read."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -14,17 +14,24 @@ from surrecall._database import Database
 from surrecall._errors import SchemaError, SurrecallError
 from surrecall._settings import Settings
 
+_LEFT_ALONE = "is not what surql/corpus defines, and apply leaves it alone"
 _REGISTRY = "SELECT id, position, call, returns, prefix FROM retriever ORDER BY position, id"
 
 
 @dataclass(frozen=True)
 class Applied:
-    """What apply did: counts of what is in force now, and whether the dispatcher was generated anew."""
+    """What apply did: counts of what is in force now, and how many definitions are new or changed.
+
+    `regenerated` says whether the dispatcher was made anew; `left_alone` are definitions of the user's that differ from the
+    files and stay as they are.
+    """
 
     files: int
     functions: int
     tables: int
+    changed: int
     regenerated: bool
+    left_alone: list[Finding]
 
 
 @dataclass(frozen=True)
@@ -48,14 +55,16 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
     regenerated = regenerate_dispatcher(project)
     files = [file for file in _files.load(project) if Path(file.name).stem not in leave_out]
     with scratch(files) as reference:
+        reference_definitions = _inventory.everything(reference)
         wanted, needed = _inventory.functions_and_tables(reference), _inventory.analyzers(reference)
+    before = _inventory.everything(database)
     _refuse_clashes(wanted, _inventory.functions_and_tables(database))
     # an index over rows that are there is built outside the transaction, where an analyzer of the transaction does not exist yet
     early = [found for name, found in needed.items() if name not in _inventory.analyzers(database)]
     for analyzer in early:
         database.run(analyzer.text.replace("DEFINE ANALYZER", "DEFINE ANALYZER IF NOT EXISTS", 1))
     try:
-        database.run("BEGIN;\n" + "\n".join(file.text for file in files) + "\nCOMMIT;")
+        database.run(f"BEGIN;\n{_files.joined(files)}\nCOMMIT;")
     except SurrecallError as error:
         for analyzer in early:
             database.run(f"REMOVE ANALYZER IF EXISTS {escape_identifier(analyzer.name)}")
@@ -63,12 +72,15 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
             f"the database refused the schema, nothing was changed: {error.message}",
             error.hint or "mend what it names; surrecall check compares the database with the files",
         ) from error
+    after = _inventory.everything(database)
     ours = [definition for definition in wanted.values() if definition.is_ours]
     return Applied(
         files=len(files),
         functions=sum(definition.kind == "function" for definition in ours),
         tables=sum(definition.kind == "table" for definition in ours),
+        changed=sum(label not in before or before[label].text != found.text for label, found in after.items()),
         regenerated=regenerated,
+        left_alone=[found for found in _differences(reference_definitions, after) if found.problem == _LEFT_ALONE],
     )
 
 
@@ -90,8 +102,8 @@ def _dispatcher(project: Path) -> tuple[Path, str | None]:
     registry, dispatcher = folder.parent / _files.REGISTRY_FILE, folder.parent / _files.DISPATCHER_FILE
     if not registry.is_file():
         raise SchemaError(f"{registry} is missing", "it lists the retrievers; put it back")
-    text = _retrievers.compile_dispatcher(_retrievers.parse(registry.read_text(encoding="utf-8-sig"), str(registry)))
-    same = dispatcher.is_file() and dispatcher.read_text(encoding="utf-8-sig") == text
+    text = _retrievers.compile_dispatcher(_retrievers.parse(_files.read(registry), str(registry)))
+    same = dispatcher.is_file() and _files.read(dispatcher) == text
     return dispatcher, None if same else text
 
 
@@ -107,7 +119,8 @@ def scratch(files: list[_files.SourceFile]) -> Iterator[Database]:
                 reference.run(file.text)
             except SurrecallError as error:
                 where = "" if error.statement is None else f" (statement {error.statement + 1})"
-                raise SchemaError(f"surql/{file.name}{where}: {error.message}", "mend the file, then surrecall apply") from error
+                mend = "a call in retrievers.toml, which it is made from" if file.name == _files.DISPATCHER_FILE else "the file"
+                raise SchemaError(f"surql/{file.name}{where}: {error.message}", f"mend {mend}, then surrecall apply") from error
         yield reference
 
 
@@ -120,9 +133,18 @@ def drift(database: Database, project: Path) -> list[Finding]:
     with scratch(files) as reference:
         wanted, rows = _inventory.everything(reference), reference.value(_REGISTRY)
     there = _inventory.everything(database)
-    our_tables = {found.name for found in wanted.values() if found.kind == "table" and found.is_ours}
     if not any(found.is_ours for found in there.values()):
         return [Finding("schema", "surrecall", "is not in this database", "surrecall apply")]
+    findings += _differences(wanted, there)
+    if "table retriever" in there and database.value(_REGISTRY) != rows:
+        findings.append(Finding("schema", "table retriever", "holds other retrievers than retrievers.toml", "surrecall apply"))
+    return findings
+
+
+def _differences(wanted: dict[str, _inventory.Definition], there: dict[str, _inventory.Definition]) -> list[Finding]:
+    """Definitions that are missing, differ, or stand in no file."""
+    findings: list[Finding] = []
+    our_tables = {found.name for found in wanted.values() if found.kind == "table" and found.is_ours}
     for label, definition in wanted.items():
         ours = definition.is_ours or definition.table in our_tables
         if label not in there:
@@ -130,16 +152,24 @@ def drift(database: Database, project: Path) -> list[Finding]:
         elif there[label].text != definition.text and ours:
             findings.append(Finding("schema", label, "is not what the files define", "surrecall apply"))
         elif there[label].text != definition.text and definition.removal is not None:
-            step = f"{definition.removal}, then surrecall apply; or change the file"
-            findings.append(Finding("schema", label, "is not what surql/corpus defines, and apply leaves it alone", step))
+            step = f"{'; '.join(_removals(definition, there))}; then surrecall apply, or change the file"
+            findings.append(Finding("schema", label, _LEFT_ALONE, step))
     findings += [
         Finding("schema", label, "is in the database, and in no file", "remove it, or put its file back")
         for label, found in there.items()
         if label not in wanted and (found.is_ours or found.table in our_tables)
     ]
-    if "table retriever" in there and database.value(_REGISTRY) != rows:
-        findings.append(Finding("schema", "table retriever", "holds other retrievers than retrievers.toml", "surrecall apply"))
     return findings
+
+
+def _removals(definition: _inventory.Definition, there: dict[str, _inventory.Definition]) -> list[str]:
+    """The statements that make way for a definition; an analyzer goes only after the indexes that use it."""
+    users = [
+        found.removal
+        for found in there.values()
+        if definition.kind == "analyzer" and found.kind == "index" and f" ANALYZER {definition.name} " in found.text
+    ]
+    return [statement for statement in [*users, definition.removal] if statement]
 
 
 def bundle(project: Path) -> str:
@@ -147,7 +177,7 @@ def bundle(project: Path) -> str:
     regenerate_dispatcher(project)
     files = _files.load(project)
     with scratch(files):
-        return "OPTION IMPORT;\n\n" + "\n".join(f"-- surql/{file.name}\n{file.text}" for file in files)
+        return f"OPTION IMPORT;\n\n{_files.joined(files)}"
 
 
 def _refuse_clashes(wanted: dict[str, _inventory.Definition], there: dict[str, _inventory.Definition]) -> None:

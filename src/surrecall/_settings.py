@@ -63,23 +63,21 @@ def read_project_file(folder: Path) -> ProjectFile:
     if not path.is_file():
         return ProjectFile()
     try:
-        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{PROJECT_FILE} can't be read: {error}", "mend the line it names") from error
-    strange = sorted(set(content) - set(_ENTRIES))
-    if strange:
-        known = ", ".join(_ENTRIES)
-        raise UsageError(f"{PROJECT_FILE} has {strange[0]!r}; it takes {known}", "rename or remove the entry")
+    for name in content:
+        if name not in _ENTRIES:
+            known = ", ".join(_ENTRIES)
+            raise UsageError(f"{PROJECT_FILE} has {name!r}; it takes {known}", "rename or remove the entry")
     database = content.get("database", {})
     unknown = sorted(set(database) - set(_VARIABLES)) if isinstance(database, dict) else ["database"]
     if unknown:
+        taken = ", ".join(key for key in _VARIABLES if key != "password")
+        raise UsageError(f"{PROJECT_FILE}: [database] has {unknown[0]!r}; it takes {taken}", "rename or remove the entry")
+    if "password" in database or "@" in str(database.get("url", "")):
         raise UsageError(
-            f"{PROJECT_FILE}: [database] has {unknown[0]!r}; it takes {', '.join(key for key in _VARIABLES if key != 'password')}",
-            "rename or remove the entry",
-        )
-    if "password" in database:
-        raise UsageError(
-            f"{PROJECT_FILE}: [database] holds a password, and project files get committed",
+            f"{PROJECT_FILE}: [database] holds a login, and project files get committed",
             "put it into SURREAL_PASSWORD instead",
         )
     cutoffs = content.get("k", list(DEFAULT_CUTOFFS))
@@ -136,17 +134,15 @@ def _corpus(entries: Any) -> Corpus | None:
 
 def _split_login(url: str) -> tuple[str, str | None, str | None]:
     """Take a login out of the address, so that no message can show it."""
-    if url in ("memory", "mem"):
-        return "mem://", None, None
     try:
         parts = urlsplit(url)
     except ValueError:
         parts = urlsplit("")
-    if parts.scheme not in SCHEMES:
+    if parts.scheme not in SCHEMES or "://" not in url:
         shown = url.rpartition("@")[2]
         raise UsageError(f"{shown!r} is no address of a database", f"one of {', '.join(f'{scheme}://' for scheme in SCHEMES)}")
     login, at, host = parts.netloc.rpartition("@")
     if not at or parts.scheme in ("mem", "surrealkv"):
-        return url, None, None
+        return parts.scheme + url[len(parts.scheme) :], None, None
     name, _, secret = login.partition(":")
     return urlunsplit(parts._replace(netloc=host)), unquote(name) or None, unquote(secret) or None

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
+from io import TextIOWrapper
+
 from surrecall._cli import apply, bundle, check, demo, evaluate, history, import_collection, init, questions, retrieve, seed
 from surrecall._cli._app import app
+from surrecall._errors import ExitCode
 
 __all__ = [
     "app",
@@ -24,4 +29,13 @@ __all__ = [
 
 def main() -> None:
     """Entry point."""
-    app()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # an id or text that the terminal has no letters for is shown escaped
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except Exception:
+        # a fault of surrecall's own; 1 would say that a gate failed
+        traceback.print_exc()
+        sys.exit(ExitCode.DATABASE)

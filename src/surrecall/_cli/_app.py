@@ -16,7 +16,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 
 from surrecall import _render, _settings
@@ -42,6 +44,9 @@ _PATIENCE = 3.0
 
 # a bar for a moment's work only flickers
 _LONG = 2.0
+
+# far beyond any ranking, and within what the database takes for a number
+LARGEST = 1_000_000
 
 _CONNECTION = {
     "url": Annotated[
@@ -80,6 +85,14 @@ class Context:
         if folder != settings.url and not create and not Path(folder).exists():
             raise UsageError(f"there is no database in the folder {folder}", "check --url; surrecall apply makes a new one")
         return Database(settings, patience=_PATIENCE)
+
+    def show(self, table: Table | Text) -> None:
+        """Print a table; one that needs more columns than there are runs over, since a figure that is cut is another figure."""
+        needed = Measurement.get(self.out, self.out.options.update(width=10_000), table).minimum
+        if needed > self.out.width:
+            self.out.print(table, width=needed, crop=False, soft_wrap=False)
+        else:
+            self.out.print(table)
 
     def warn(self, text: str) -> None:
         """A line on standard error that is no failure."""
@@ -141,7 +154,7 @@ def cutoffs(given: list[str] | None, default: tuple[int, ...]) -> tuple[int, ...
     """Cutoffs of `-k 1,3 -k 5`, ascending, each once. Raises UsageError on anything that is no whole number from 1."""
     parts = [part.strip() for value in given or [] for part in value.split(",")]
     for part in parts:
-        if not (part.isascii() and part.isdigit() and int(part) > 0):
+        if not (part.isascii() and part.isdigit() and 0 < int(part) <= LARGEST):
             raise UsageError(f"k must be a whole number of 1 or more, got {part!r}", "for example: -k 1,3,5")
     return tuple(sorted({int(part) for part in parts})) or default
 

@@ -22,10 +22,8 @@ def apply(context: Context, as_json: Json = False) -> None:
             return
         if applied.regenerated:
             context.out.print("surql/corpus/retrieve.surql was made anew from retrievers.toml")
-        context.out.print(
-            f"applied {applied.files} files: {applied.functions} functions and {applied.tables} tables of surrecall are in "
-            f"{database.settings.label}",
-            soft_wrap=True,
-            markup=False,
-            highlight=False,
-        )
+        what = f"{applied.functions} functions and {applied.tables} tables of surrecall are in {database.settings.label}"
+        news = f"{applied.changed} definitions are new or changed" if applied.changed else "nothing changed"
+        context.out.print(f"applied {applied.files} files: {what}; {news}", soft_wrap=True, markup=False, highlight=False)
+        for finding in applied.left_alone:
+            context.warn(f"{finding.subject} {finding.problem}; {finding.next}")

@@ -28,7 +28,7 @@ def check(context: Context, as_json: Json = False) -> None:
     if as_json:
         _render.print_json(context.out, findings)
     elif findings:
-        context.out.print(_render.table([vars(finding) for finding in findings], ("subject", "problem", "next")))
+        context.show(_render.table([vars(finding) for finding in findings], ("subject", "problem", "next")))
     else:
         context.out.print("all is well")
     if any(finding.kind == "schema" for finding in findings):

@@ -41,7 +41,7 @@ def demo(context: Context, as_json: Json = False) -> None:
             context.out.print(Text(done.step.explanation))
             context.out.print(Text(_indented(done.step.statements), style="dim"), soft_wrap=False)
             for result in done.results:
-                context.out.print(_render.result(result))
+                context.show(_render.result(result))
     context.out.print()
     for line in _NEXT:
         context.out.print(Text(line))

@@ -70,11 +70,11 @@ def evaluate(
 def _print(context: Context, evaluation: _evaluation.Evaluation) -> None:
     row, runs = evaluation.row, evaluation.runs
     if runs:
-        context.out.print(_render.table(runs, _MEANS))
+        context.show(_render.table(runs, _MEANS))
     # what went wrong is counted in a table of its own, where there is something to count
     if any(run[count] for run in runs for count in ("empty", "errors", "repeats")):
         context.out.print()
-        context.out.print(_render.table(runs, ("retriever", "k", *_COUNTS)))
+        context.show(_render.table(runs, ("retriever", "k", *_COUNTS)))
     questions, documents = len(row["questions"]), row["corpus"]["documents"]
     context.out.print(
         f"{_render.counted(questions, 'question')} of the set {row['set']}, {_render.counted(documents, 'document')}, "

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from surrecall import _render
-from surrecall._cli._app import Context, Json, command
+from surrecall._cli._app import LARGEST, Context, Json, command
 
 _HISTORY = """
 LET $runs = (SELECT * FROM eval_run WHERE ($retriever = NONE OR retriever = $retriever) AND ($k = NONE OR k = $k)
@@ -26,8 +26,8 @@ _COLUMNS = ("at", "retriever", "k", "recall", "rr", "ndcg", "questions", "errors
 def history(
     context: Context,
     retriever: Annotated[str | None, typer.Option("-r", "--retriever", help="Only this retriever.")] = None,
-    k: Annotated[int | None, typer.Option("-k", "--k", min=1, help="Only this cutoff.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Newest rows to show.")] = 30,
+    k: Annotated[int | None, typer.Option("-k", "--k", min=1, max=LARGEST, help="Only this cutoff.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=LARGEST, help="Newest rows to show.")] = 30,
     as_json: Json = False,
 ) -> None:
     """Read the history, newest first: one row a retriever and cutoff of every evaluation.
@@ -41,7 +41,7 @@ def history(
         _render.print_json(context.out, rows)
     elif rows:
         # a run without errors leaves that column blank
-        context.out.print(_render.table([row | {"errors": row.get("errors") or None} for row in rows], _COLUMNS))
+        context.show(_render.table([row | {"errors": row.get("errors") or None} for row in rows], _COLUMNS))
         if found > len(rows):
             context.out.print(f"the newest {len(rows)} of {found} runs; --limit {found} shows all", highlight=False)
     elif told["retrievers"]:

@@ -36,7 +36,7 @@ def questions(
     several = len({row["set"] for row in rows}) > 1
     columns = ["id", "text", "relevant", "kind"] + (["set"] if several else [])
     if rows:
-        context.out.print(_render.table(rows, columns))
+        context.show(_render.table(rows, columns))
     context.out.print(_render.counted(len(rows), "question"), highlight=False)
     if not rows and sets:
         context.out.print(f"there are the sets {', '.join(sets)}", markup=False, highlight=False)

@@ -11,9 +11,9 @@ from surrecall import _render
 from surrecall._cli._app import Context, Json, command, cutoffs
 from surrecall._errors import DataError, UsageError
 
-# a question is named by its id or by its text; anything else is free text
+# a question is named by its id, with or without its table, or by its text; anything else is free text
 _FIND = """
-SELECT VALUE id FROM question WHERE <string> record::id(id) = $asked OR text = $asked ORDER BY id LIMIT 1
+SELECT VALUE id FROM question WHERE <string> id = $asked OR <string> record::id(id) = $asked OR text = $asked ORDER BY id LIMIT 1
 """
 _RETRIEVE = """
 LET $ranking = fn::ranking($retriever, $question, $k);
@@ -57,7 +57,7 @@ def retrieve(
     if as_json:
         _render.print_json(context.out, rows)
     elif rows:
-        context.out.print(_render.table(rows, ("rank", "id", "score", "title", "relevant")))
+        context.show(_render.table(rows, ("rank", "id", "score", "title", "relevant")))
     else:
         context.out.print("nothing came back")
 
