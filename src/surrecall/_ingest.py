@@ -39,6 +39,7 @@ FOR $row IN $rows {
 """
 _ANY = "RETURN (SELECT VALUE id FROM type::table($table) LIMIT 1).len() > 0"
 _THERE = "SELECT VALUE id FROM $ids"
+_FINISHED = "UPDATE import_log SET finished = time::now() WHERE id = $log OR (source = $source AND finished = NONE) RETURN NONE"
 _ADD_QUESTIONS = "BEGIN; INSERT INTO question $rows RETURN NONE; COMMIT;"
 
 Progress = Callable[[int, int], None]
@@ -62,6 +63,7 @@ def ingest(
     project: Path,
     corpus: Corpus,
     collection: Collection,
+    source: str,
     question_set: str,
     progress: Progress = lambda _done, _all: None,
 ) -> Imported:
@@ -78,6 +80,8 @@ def ingest(
     new_questions = _new(database, questions, _SAME_QUESTIONS)
     add_documents = f"INSERT INTO {escape_identifier(corpus.table)} $rows RETURN NONE"
     added: list[RecordID] = []
+    counts = {"documents": len(new_documents), "questions": len(new_questions)}
+    log = database.value("RETURN CREATE ONLY import_log CONTENT $row", row={"source": source, **counts})["id"]
     try:
         size = _BATCH_WITH_INDEXES if indexed else _BATCH_WITHOUT_INDEXES
         for batch in _batches(new_documents, size):
@@ -89,8 +93,10 @@ def ingest(
         for batch in _batches(new_questions, _BATCH_WITHOUT_INDEXES):
             database.run(_ADD_QUESTIONS, rows=batch)
             added += [row["id"] for row in batch]
+        # this import is whole, and with it any earlier one of the same source that was cut off
+        database.run(_FINISHED, log=log, source=source)
     except BaseException:
-        _take_out(database, added)
+        _take_out(database, added, log)
         raise
     return Imported(
         documents=len(new_documents),
@@ -180,13 +186,14 @@ def _new(database: Database, rows: list[dict[str, Any]], same: str, **variables:
     return [row for row in rows if row["id"].id not in there]
 
 
-def _take_out(database: Database, added: Sequence[RecordID]) -> None:
+def _take_out(database: Database, added: Sequence[RecordID], log: RecordID) -> None:
     """Undo a failed import, questions first: a labelled document can't be deleted."""
     try:
         for batch in _batches(list(reversed(added)), _BATCH_WITH_INDEXES):
             database.run("FOR $id IN $ids { DELETE $id };", ids=batch)
+        database.run("DELETE $log", log=log)
     except SurrecallError:
-        # the database went away; importing the same files again finishes what is there
+        # the database went away; check names the import, and importing the same files again finishes it
         return
 
 

@@ -22,7 +22,8 @@ def read(path: Path, ids_path: Path) -> Vectors:
             f"{path} needs numpy to be read", "pip install 'surrecall[vectors]', or move the vectors away to import without"
         ) from error
     try:
-        matrix = numpy.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            matrix = numpy.lib.format.read_array(file, allow_pickle=False)
     except FileNotFoundError as error:
         raise DataError(f"{path} is not there", "give the vectors' file, or none") from error
     except (OSError, ValueError, EOFError) as error:

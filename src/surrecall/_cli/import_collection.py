@@ -35,7 +35,7 @@ def import_collection(
         )
     collection = _collection.read(folder)
     with context.open(create=True) as database, progress_bar(context, "importing") as advance:
-        imported = _ingest.ingest(database, context.folder, corpus, collection, question_set, advance)
+        imported = _ingest.ingest(database, context.folder, corpus, collection, folder.resolve().name, question_set, advance)
     if as_json:
         _render.print_json(context.out, imported)
         return
