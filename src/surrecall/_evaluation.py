@@ -31,12 +31,11 @@ LET $answers = $questions.map(|$id| object::extend(fn::answer($retriever, $id, $
 """,
 }
 _STORE = "INSERT IGNORE INTO eval_answer $answers RETURN NONE;"
-# whether the stored rankings are those of the other executor; only the verdict comes here
+# whether both executors give the same rankings; only the verdict comes here
 _COMPARE = """
-RETURN $answers.map(|$answer| $answer.ranking) = $questions.map(|$id| (
-  SELECT VALUE ranking FROM eval_answer
-  WHERE evaluation = $evaluation AND retriever = $retriever AND depth = $depth AND question = $id
-)[0]);
+LET $one = (SELECT VALUE fn::ranking($retriever, id, $depth).ids FROM $questions);
+LET $other = $questions.map(|$id| fn::ranking($retriever, $id, $depth).ids);
+RETURN $one = $other;
 """
 _FAIL = """
 INSERT IGNORE INTO eval_answer {
@@ -313,8 +312,7 @@ def _sample(database: Database, call: _Call) -> int:
                 began = time.monotonic()
                 database.run(_READ[executor] + (_STORE if executor == order[0] else ""), questions=[question], **call.variables)
                 seconds[executor] += time.monotonic() - began
-        other = _READ["closure"] + _COMPARE
-        call.agrees = bool(database.value(other, questions=questions[:1], **call.variables))
+        call.agrees = bool(database.value(_COMPARE, questions=questions[:1], **call.variables))
     except SurrecallError as error:
         if error.statement is None:
             raise
