@@ -19,8 +19,20 @@ from servers import Server
 from surrecall import Database, Settings
 from surrecall._cli import app
 
-COMMANDS = ("demo", "apply", "seed", "evaluate", "questions", "retrieve", "history", "check", "bundle")
-CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "bundle"))
+COMMANDS = (
+    "demo",
+    "init",
+    "apply",
+    "seed",
+    "import collection",
+    "evaluate",
+    "questions",
+    "retrieve",
+    "history",
+    "check",
+    "bundle",
+)
+CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "init", "bundle"))
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -277,6 +289,9 @@ def test_a_login_in_the_address_is_never_shown(tmp_path: Path) -> None:
 
 def test_no_database_named_is_usage(tmp_path: Path) -> None:
     for command in CONNECTING:
+        if command == "import collection":
+            # it asks for a project first, see test_collection.py
+            continue
         arguments = (command, "bm25", "x") if command == "retrieve" else (command,)
         done = surrecall(*arguments, cwd=tmp_path)
         assert done.returncode == 2, command
@@ -286,7 +301,7 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(command: str, tmp_path: Path) -> None:
-    done = surrecall(command, "--help", cwd=tmp_path)
+    done = surrecall(*command.split(), "--help", cwd=tmp_path)
     assert done.returncode == 0
     assert f"Example: surrecall {command}" in " ".join(done.stdout.split())
     if command != "bundle":
@@ -299,7 +314,7 @@ def test_the_commands_are_those_of_the_documentation(tmp_path: Path) -> None:
     listed = surrecall("--help", cwd=tmp_path).stdout
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     for command in COMMANDS:
-        assert command in listed
+        assert command.split()[0] in listed
         assert f"surrecall {command}" in readme
 
 
@@ -406,3 +421,13 @@ def test_names_and_figures_stay_whole_beside_errors(seeded: Run, target: Setting
     assert max(len(line) for line in shown.splitlines()[:-1]) <= 80
     told = seeded("check", code=4).stdout
     assert "the newest, failed on 2" in " ".join(told.split())
+
+
+def test_over_http(server: Server, seeded: Run, target: Settings) -> None:
+    if target.is_embedded or server.is_embedded:
+        assert target.url.startswith("surrealkv://")
+        return
+    address = target.url.replace("ws://", "http://")
+    shown = seeded("evaluate", "-k", "3", "--jobs", "2", "--url", address).stdout
+    assert "hybrid     3   0.833" in shown
+    assert seeded("check", "--url", address).stdout == "all is well\n"

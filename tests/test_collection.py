@@ -364,3 +364,16 @@ def test_every_distance_ranks_the_nearest_first(database: Database, tmp_path: Pa
     rows = database.value("RETURN fn::search_vec([10, 20], 3)")
     assert [row["id"].id for row in rows] == ["same", "near", "far"]
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+
+
+def test_a_zero_vector_among_six_never_takes_a_slot(database: Database, tmp_path: Path) -> None:
+    _init.init(tmp_path, Corpus("paper", "abstract", "embedding", 2))
+    database.run("\n".join(file.text for file in _files.load(tmp_path)))
+    vectors = [[1, 0], [0.9, 0.1], [0.1, 0.9], [0, 1], [0.5, 0.5], [0.2, 0.8]]
+    for number, vector in enumerate(vectors):
+        database.run("CREATE type::record('paper', $id) SET abstract = 'a', embedding = $v", id=f"d{number}", v=vector)
+    with pytest.raises(SurrecallError, match="a vector of zeros"):
+        database.run("CREATE paper:zero SET abstract = 'a', embedding = [0, 0]")
+    database.run("OPTION IMPORT; INSERT INTO paper { id: paper:zero, abstract: 'a', embedding: [0f, 0f] };")
+    assert [row.id for row in database.value("RETURN fn::retrieve_vec([0, 1], 3)")] == ["d3", "d2", "d5"]
+    assert [row["subject"] for row in database.value("RETURN fn::check_corpus()")] == ["paper:zero"]

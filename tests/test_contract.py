@@ -68,6 +68,7 @@ def test_the_public_names_of_the_package() -> None:
             "Evaluation",
             "ExitCode",
             "Finding",
+            "Interrupted",
             "Options",
             "SchemaError",
             "Settings",
@@ -77,6 +78,7 @@ def test_the_public_names_of_the_package() -> None:
             "bundle",
             "drift",
             "evaluate",
+            "resume",
         ),
         key=str.lower,
     )

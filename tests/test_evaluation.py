@@ -376,6 +376,27 @@ def test_a_server_that_goes_away_leaves_no_run(server: Any, help_centre: Databas
     assert [row["kind"] for row in help_centre.value("RETURN fn::check_evaluations()")] == ["evaluation"]
 
 
+def test_an_index_that_is_still_being_built_is_not_measured(help_centre: Database) -> None:
+    help_centre.run("REMOVE INDEX article_embedding ON article")
+    rows = [{"title": str(n), "content": f"words {n}", "embedding": [1.0, n / 3000, 0.5, 0.25]} for n in range(3000)]
+    for start in range(0, 3000, 500):
+        help_centre.run("INSERT INTO article $rows RETURN NONE", rows=rows[start : start + 500])
+    help_centre.run("DEFINE INDEX article_embedding ON article FIELDS embedding HNSW DIMENSION 4 DIST COSINE CONCURRENTLY")
+    refused = 0
+    while help_centre.value("INFO FOR INDEX article_embedding ON article")["building"]["status"] != "ready":
+        for attempt in (lambda: run(help_centre, 3), lambda: help_centre.value("RETURN fn::evaluate(3)")):
+            try:
+                attempt()
+            except SchemaError as error:
+                assert "index article_embedding on article is " in error.message
+                refused += 1
+    assert refused > 0
+    ready = help_centre.value("SELECT VALUE recall FROM eval_run WHERE retriever = 'vector'")
+    # whatever was measured was measured over the whole index, where the 3,000 others crowd the labels out
+    assert len(set(ready)) <= 1
+    assert run(help_centre, 3).row["status"] == "complete"
+
+
 def test_facts_are_not_edited(help_centre: Database) -> None:
     done = run(help_centre, 3)
     for statement in (

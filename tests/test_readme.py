@@ -15,13 +15,15 @@ import pytest
 
 from conftest import ROOT
 from surrecall import Database, Options, _retrievers, _settings, evaluate
+from test_collection import write
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 SHELL = [text for kind, text in BLOCKS if kind == "sh"]
 SET_UP = [text for text in SHELL if "pip install" in text]
 COMPOSE = [text for text in SHELL if "docker-compose" in text]
-COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE]
+COLLECTION = [text for text in SHELL if "import collection" in text]
+COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION]
 
 
 def shell(script: str, cwd: Path, **variables: str) -> str:
@@ -51,7 +53,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    assert (len(SET_UP), len(COMPOSE), len(COMMANDS)) == (2, 1, 1)
+    assert [len(group) for group in (SET_UP, COMPOSE, COLLECTION, COMMANDS)] == [2, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -74,6 +76,15 @@ def test_the_commands_in_a_folder(tmp_path: Path) -> None:
     assert table in shown
     assert "seeded 10 articles and 8 questions" in shown
     assert "all is well" in shown
+
+
+def test_the_commands_for_a_collection(tmp_path: Path) -> None:
+    here = tmp_path / "papers"
+    here.mkdir()
+    write(tmp_path / "scifact", dimension=384)
+    shown = shell(COLLECTION[0], here)
+    assert "imported 11 documents, 11 questions, 11 labels" in shown
+    assert re.search(r"^hybrid +100 ", shown, re.MULTILINE)
 
 
 def test_the_table_of_the_demo() -> None:

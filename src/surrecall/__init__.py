@@ -5,7 +5,7 @@ The measuring is SurrealQL (see surql/); this package loads it, drives long work
 
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, DataError, ExitCode, SchemaError, SurrecallError, UsageError
-from surrecall._evaluation import Evaluation, Options, evaluate
+from surrecall._evaluation import Evaluation, Interrupted, Options, evaluate, resume
 from surrecall._schema import Applied, Finding, apply, bundle, drift
 from surrecall._settings import Settings
 
@@ -17,6 +17,7 @@ __all__ = [
     "Evaluation",
     "ExitCode",
     "Finding",
+    "Interrupted",
     "Options",
     "SchemaError",
     "Settings",
@@ -26,6 +27,7 @@ __all__ = [
     "bundle",
     "drift",
     "evaluate",
+    "resume",
 ]
 
 # tracebacks and help name what a user can import

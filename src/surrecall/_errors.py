@@ -13,6 +13,8 @@ class ExitCode(IntEnum):
     USAGE = 2
     DATABASE = 3
     DATA = 4
+    # what a shell says of a program that Ctrl-C ended
+    INTERRUPTED = 130
 
 
 class SurrecallError(Exception):

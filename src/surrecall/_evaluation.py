@@ -15,7 +15,7 @@ from typing import Any
 from surrealdb import RecordID
 
 from surrecall._database import Database
-from surrecall._errors import DatabaseError, SchemaError, SurrecallError, UsageError
+from surrecall._errors import DatabaseError, ExitCode, SchemaError, SurrecallError, UsageError
 
 # The engine has two executors (a read at the top level runs on one, a closure's body on the other) and either can be several
 # times faster for a retriever. In both forms the write is a statement of its own, so it does not decide where the reading runs.
@@ -91,7 +91,11 @@ class Evaluation:
 
 
 class Interrupted(SurrecallError):
-    """The evaluation was cut off; what was answered is kept and can be resumed."""
+    """The evaluation was cut off, by Ctrl-C or a server that went away; what was answered is kept and can be resumed."""
+
+    def __init__(self, message: str, hint: str, *, by_user: bool) -> None:
+        super().__init__(message, hint)
+        self.exit_code = ExitCode.INTERRUPTED if by_user else ExitCode.DATABASE
 
 
 def evaluate(database: Database, options: Options, *, jobs: int = 1, progress: Progress = lambda _done, _all: None) -> Evaluation:
@@ -111,7 +115,7 @@ def resume(database: Database, *, jobs: int = 1, progress: Progress = lambda _do
     found = database.value(_UNFINISHED)
     if not found:
         raise UsageError("no evaluation is unfinished", "surrecall evaluate begins one")
-    changed = database.value("RETURN fn::evaluation_changed($evaluation)", evaluation=found[0])
+    changed = database.value("RETURN fn::evaluation_changed($evaluation, true)", evaluation=found[0])
     if changed:
         raise SchemaError(
             f"{' and '.join(changed)} changed since {found[0]} began, its figures would be of no one state",
@@ -208,13 +212,16 @@ def _drive(database: Database, row: dict[str, Any], jobs: int, progress: Progres
         with _fingerprint(database, evaluation):
             for call in board.calls:
                 board.count(_sample(database, call))
-            _share(database, board, jobs)
-            _draft(database, row)
+            with _connections(database, jobs) as connections:
+                _answer_all(connections, board)
+                _draft(connections, row, board.stop)
         runs = _retried(lambda: database.value("RETURN fn::evaluation_complete($evaluation)", evaluation=evaluation))
     except (KeyboardInterrupt, DatabaseError) as error:
-        reason = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+        by_user = isinstance(error, KeyboardInterrupt)
         raise Interrupted(
-            f"{reason}; {evaluation} has {board.done} of {board.total} answers, and no run", "surrecall evaluate --resume"
+            f"{'interrupted' if by_user else error}; {evaluation} has {board.done} of {board.total} answers, and no run",
+            "surrecall evaluate --resume",
+            by_user=by_user,
         ) from error
     closed, warnings = database.run(
         "SELECT * FROM ONLY $evaluation; RETURN fn::evaluation_warnings($evaluation);", evaluation=evaluation
@@ -250,11 +257,21 @@ def _fingerprint(database: Database, evaluation: RecordID) -> Iterator[None]:
         raise errors[0]
 
 
-def _draft(database: Database, row: dict[str, Any]) -> None:
+def _draft(connections: list[Database], row: dict[str, Any], stop: threading.Event) -> None:
     """Work out the runs, and leave them with the evaluation; what is missing or changed by then is found when it is closed."""
-    for name in dict.fromkeys(call["retriever"] for call in row["calls"]):
-        for k in row["k"]:
-            _retried(partial(database.run, _DRAFT, evaluation=row["id"], retriever=name, k=k))
+    names = dict.fromkeys(call["retriever"] for call in row["calls"])
+    cells = iter([(name, k) for name in names for k in row["k"]])
+    lock = threading.Lock()
+
+    def work(connection: Database) -> None:
+        while not stop.is_set():
+            with lock:
+                cell = next(cells, None)
+            if cell is None:
+                return
+            _retried(partial(connection.run, _DRAFT, evaluation=row["id"], retriever=cell[0], k=cell[1]))
+
+    _together(connections, stop, work)
 
 
 def _missing(database: Database, evaluation: RecordID) -> list[_Call]:
@@ -262,38 +279,46 @@ def _missing(database: Database, evaluation: RecordID) -> list[_Call]:
     return [_Call(evaluation, row["retriever"], row["depth"], row["questions"]) for row in rows]
 
 
-def _share(database: Database, board: _Board, jobs: int) -> None:
-    """Work the board off over several connections; the first error stops all and is raised."""
+@contextmanager
+def _connections(database: Database, jobs: int) -> Iterator[list[Database]]:
+    """The connection that is there, and as many more as `jobs` asks for; the embedded engine has one."""
     extra = 0 if database.settings.is_embedded else max(0, jobs - 1)
+    with ExitStack() as stack:
+        yield [database, *(stack.enter_context(Database(database.settings)) for _ in range(extra))]
+
+
+def _together(connections: list[Database], stop: threading.Event, work: Callable[[Database], None]) -> None:
+    """Do the same on every connection, each in a thread; the first error stops all and is raised."""
     errors: list[BaseException] = []
 
-    def work(connection: Database) -> None:
+    def guarded(connection: Database) -> None:
         try:
-            for call, questions in board.shards():
-                began = time.monotonic()
-                _answer(connection, call, questions)
-                call.learn(len(questions), time.monotonic() - began)
-                board.count(len(questions))
+            work(connection)
         except BaseException as error:  # carried over to the caller's thread
             errors.append(error)
-            board.stop.set()
+            stop.set()
 
-    with ExitStack() as stack:
-        helpers = [stack.enter_context(Database(database.settings)) for _ in range(extra)]
-        threads = [threading.Thread(target=work, args=(helper,), daemon=True) for helper in helpers]
-        for thread in threads:
-            thread.start()
-        work(database)
-        try:
-            for thread in threads:
-                thread.join()
-        except KeyboardInterrupt:
-            board.stop.set()
-            for thread in threads:
-                thread.join()
-            raise
+    threads = [threading.Thread(target=guarded, args=(other,), daemon=True) for other in connections[1:]]
+    for thread in threads:
+        thread.start()
+    guarded(connections[0])
+    for thread in threads:
+        thread.join()
     if errors:
         raise errors[0]
+
+
+def _answer_all(connections: list[Database], board: _Board) -> None:
+    """Work the board off."""
+
+    def work(connection: Database) -> None:
+        for call, questions in board.shards():
+            began = time.monotonic()
+            _answer(connection, call, questions)
+            call.learn(len(questions), time.monotonic() - began)
+            board.count(len(questions))
+
+    _together(connections, board.stop, work)
 
 
 def _sample(database: Database, call: _Call) -> int:

@@ -1,0 +1,167 @@
+"""Real collections of the field: SciFact and a documentation set.
+
+Of SciFact 60 questions are asked; SURRECALL_SCIFACT_QUESTIONS=300 asks all.
+
+They are not part of this repository. SURRECALL_COLLECTIONS names the folder that holds them, and then they must be there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+import pytrec_eval
+
+from conftest import ROOT, fresh_settings
+from surrecall import Database, Evaluation, Options, _collection, _ingest, _init, evaluate
+from surrecall._corpus import Corpus
+
+CUTOFFS = (10, 100)
+# the whole, 300, is run by hand
+QUESTIONS = int(os.environ.get("SURRECALL_SCIFACT_QUESTIONS", "60"))
+TREC = {"recall": "recall", "p": "P", "hit": "success", "ap": "map_cut", "ndcg": "ndcg_cut"}
+
+
+def folder_of(name: str) -> Path:
+    told = os.environ.get("SURRECALL_COLLECTIONS")
+    folder = Path(told or ROOT.parent / "shared" / "collections") / name
+    if not folder.is_dir():
+        if told:
+            pytest.fail(f"SURRECALL_COLLECTIONS has no {name}")
+        pytest.skip(f"the collection {name} is not here; SURRECALL_COLLECTIONS names the folder that holds it")
+    return folder
+
+
+def sliced(folder: Path, into: Path, questions: int) -> Path:
+    """The collection with the labels of its first questions only; the others are left out for want of a label."""
+    lines = (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()
+    names = list(dict.fromkeys(line.split("\t")[0] for line in lines[1:]))[:questions]
+    kept = [line for line in lines[1:] if line.split("\t")[0] in names]
+    (into / "qrels.tsv").write_text("\n".join([lines[0], *kept]), encoding="utf-8")
+    for name in ("docs.jsonl", "queries.jsonl", "embeddings"):
+        (into / name).symlink_to(folder / name)
+    return into
+
+
+class Loaded:
+    """A collection in a database, evaluated."""
+
+    def __init__(self, database: Database, folder: Path, project: Path) -> None:
+        self.database = database
+        self.collection = _collection.read(folder)
+        corpus = Corpus("paper", "abstract", "embedding", 384)
+        _init.init(project, corpus)
+        _ingest.ingest(database, project, corpus, self.collection, folder.name, "default")
+        self.evaluation: Evaluation = evaluate(database, Options(CUTOFFS))
+        self.runs = {(row["retriever"], row["k"]): row for row in self.evaluation.runs}
+
+
+@pytest.fixture(scope="module")
+def scifact(pytestconfig: pytest.Config, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
+    folder = sliced(folder_of("scifact"), tmp_path_factory.mktemp("scifact"), QUESTIONS)
+    with Database(fresh_settings(pytestconfig, engine)) as database:
+        yield Loaded(database, folder, tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="module")
+def documentation(pytestconfig: pytest.Config, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
+    folder = folder_of("anthropic-docs-rag")
+    with Database(fresh_settings(pytestconfig, engine)) as database:
+        yield Loaded(database, folder, tmp_path_factory.mktemp("project"))
+
+
+def labels_of(loaded: Loaded) -> dict[str, dict[str, int]]:
+    return {
+        question.id: {name: int(grade) for name, grade in question.labels.items()} for question in loaded.collection.questions
+    }
+
+
+def exact(loaded: Loaded) -> dict[str, dict[str, float]]:
+    """The ranking by exact cosine, as a run."""
+    ids = [document.id for document in loaded.collection.documents]
+    documents = numpy.array([document.vector for document in loaded.collection.documents])
+    documents /= numpy.linalg.norm(documents, axis=1, keepdims=True)
+    runs = {}
+    for question in loaded.collection.questions:
+        scores = documents @ numpy.array(question.vector)
+        runs[question.id] = {ids[index]: float(scores[index]) for index in numpy.argsort(-scores)[:100]}
+    return runs
+
+
+def scored(run: dict[str, dict[str, float]], labels: dict[str, dict[str, int]]) -> dict[str, float]:
+    """pytrec_eval's means."""
+    wanted = {f"{name}_{k}" for name in TREC.values() for k in CUTOFFS}
+    topics = pytrec_eval.RelevanceEvaluator(labels, wanted).evaluate(run)
+    return {measure: sum(topic[measure] for topic in topics.values()) / len(labels) for measure in wanted}
+
+
+def exported(loaded: Loaded, retriever: str) -> dict[str, dict[str, float]]:
+    """The stored rankings, as a run; an empty one by one unjudged id, since a run leaves empty ones out."""
+    rows: list[dict[str, Any]] = loaded.database.value(
+        "SELECT question, ranking FROM eval_answer WHERE evaluation = $id AND retriever = $name",
+        id=loaded.evaluation.row["id"],
+        name=retriever,
+    )
+    return {
+        row["question"].id: {document.id: 1000.0 - rank for rank, document in enumerate(row["ranking"])} or {"none": 1.0}
+        for row in rows
+    }
+
+
+def equals_trec_eval(loaded: Loaded) -> None:
+    labels = labels_of(loaded)
+    for retriever in ("bm25", "vector", "hybrid"):
+        theirs = scored(exported(loaded, retriever), labels)
+        for k in CUTOFFS:
+            row = loaded.runs[retriever, k]
+            assert row["questions"] == len(labels)
+            for ours, measure in TREC.items():
+                assert row[ours] == pytest.approx(theirs[f"{measure}_{k}"], abs=1e-6), f"{retriever} {ours}@{k}"
+
+
+def test_scifact_every_stored_mean_equals_trec_eval_on_the_exported_rankings(scifact: Loaded) -> None:
+    assert scifact.evaluation.row["status"] == "complete"
+    assert scifact.evaluation.warnings == []
+    equals_trec_eval(scifact)
+
+
+def test_scifact_vector_search_is_as_good_as_exact_search(scifact: Loaded) -> None:
+    best = scored(exact(scifact), labels_of(scifact))
+    assert scifact.runs["vector", 10]["ndcg"] == pytest.approx(best["ndcg_cut_10"], abs=0.005)
+    assert scifact.runs["vector", 100]["recall"] == pytest.approx(best["recall_100"], abs=0.005)
+
+
+def test_scifact_the_fusion_is_better_than_both_halves(scifact: Loaded) -> None:
+    hybrid = scifact.runs["hybrid", 10]["ndcg"]
+    assert hybrid > scifact.runs["bm25", 10]["ndcg"]
+    assert hybrid > scifact.runs["vector", 10]["ndcg"]
+
+
+def test_scifact_both_executors_give_the_same_lists(scifact: Loaded) -> None:
+    questions = scifact.database.value("SELECT VALUE id FROM question ORDER BY id LIMIT 10")
+    for retriever in ("bm25", "vector", "hybrid"):
+        equal = scifact.database.value(
+            "LET $one = (SELECT VALUE fn::ranking($name, id, 100).ids FROM $questions);"
+            "LET $other = $questions.map(|$id| fn::ranking($name, $id, 100).ids);"
+            "RETURN $one = $other;",
+            name=retriever,
+            questions=questions,
+        )
+        assert equal is True, retriever
+
+
+def test_scifact_is_whole(scifact: Loaded) -> None:
+    assert scifact.database.value("RETURN fn::corpus_size()") == 5183
+    assert scifact.database.value("RETURN fn::check()") == []
+
+
+def test_documentation_figures(documentation: Loaded) -> None:
+    equals_trec_eval(documentation)
+    assert documentation.runs["vector", 10]["ndcg"] == pytest.approx(0.684, abs=0.005)
+    hybrid = documentation.runs["hybrid", 10]["ndcg"]
+    assert hybrid > documentation.runs["bm25", 10]["ndcg"]
+    assert hybrid > documentation.runs["vector", 10]["ndcg"]
