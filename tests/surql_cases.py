@@ -26,6 +26,7 @@ from surrecall import Database, SurrecallError, _files, _seed
 
 _HEAD = re.compile(r"^-- (case|reason|with): (.+)$", re.MULTILINE)
 _EXPECT = re.compile(r"^-- expect( about| error)?: (.+)$", re.MULTILINE)
+_PURE = ("metric", "score", "fusion")
 _TOLERANCES = {"": 1e-9, "about": 6e-7}
 
 
@@ -39,6 +40,10 @@ class Block:
 
 class CaseFile(pytest.File):
     """One .surql file; an item a block and engine."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._databases: dict[str, Database] = {}
 
     def collect(self) -> Iterator[pytest.Item]:
         from conftest import engines
@@ -54,6 +59,27 @@ class CaseFile(pytest.File):
             for block in blocks:
                 yield CaseItem.from_parent(self, name=f"{block.line}[{engine}]", block=block, engine=engine, rows="with" in heads)
 
+    def fresh(self, engine: str, rows: bool) -> Database:
+        """A database with the definitions, and the demo's rows where the case asks for them."""
+        from conftest import ROOT, fresh_settings
+
+        database = Database(fresh_settings(self.config, engine))
+        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        if rows:
+            _seed.seed(database)
+        return database
+
+    def shared(self, engine: str) -> Database:
+        """One such database for the whole file."""
+        if engine not in self._databases:
+            self._databases[engine] = self.fresh(engine, rows=False)
+        return self._databases[engine]
+
+    def teardown(self) -> None:
+        for database in self._databases.values():
+            database.close()
+        self._databases.clear()
+
 
 class CaseItem(pytest.Item):
     """One block on one engine."""
@@ -63,14 +89,18 @@ class CaseItem(pytest.Item):
         self.block, self.engine, self.rows = block, engine, rows
 
     def runtest(self) -> None:
-        from conftest import ROOT, fresh_settings
+        # pure functions leave nothing behind, so their file shares a database; where rows are written each block has its own
+        parent = self.parent
+        assert isinstance(parent, CaseFile)
+        if self.path.parent.name in _PURE:
+            self._check_all(parent.shared(self.engine))
+        else:
+            with parent.fresh(self.engine, self.rows) as database:
+                self._check_all(database)
 
-        with Database(fresh_settings(self.config, self.engine)) as database:
-            database.run("\n".join(file.text for file in _files.load(ROOT)))
-            if self.rows:
-                _seed.seed(database)
-            for statement in both_executors(self.block.statement):
-                self._check(database, statement)
+    def _check_all(self, database: Database) -> None:
+        for statement in both_executors(self.block.statement):
+            self._check(database, statement)
 
     def _check(self, database: Database, statement: str) -> None:
         mode, expected = self.block.mode, self.block.expected

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from surrealdb import RecordID
 
-from surrecall import Database
+from conftest import ROOT, fresh_settings
+from surrecall import Database, _files, _seed
 
 EXPECTED: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "help_centre.json").read_text(encoding="utf-8"))
 PUBLISHED = EXPECTED["published"]
@@ -26,6 +28,15 @@ EXECUTORS = {
 
 def article(name: str) -> RecordID:
     return RecordID("article", name)
+
+
+@pytest.fixture(scope="module")
+def help_centre(pytestconfig: pytest.Config, engine: str) -> Iterator[Database]:
+    """One help centre for the whole file: nothing here changes it."""
+    with Database(fresh_settings(pytestconfig, engine)) as database:
+        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        _seed.seed(database)
+        yield database
 
 
 @pytest.fixture(params=EXECUTORS)
