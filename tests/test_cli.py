@@ -431,3 +431,8 @@ def test_over_http(server: Server, seeded: Run, target: Settings) -> None:
     shown = seeded("evaluate", "-k", "3", "--jobs", "2", "--url", address).stdout
     assert "hybrid     3   0.833" in shown
     assert seeded("check", "--url", address).stdout == "all is well\n"
+
+
+def test_resume_takes_nothing_else(seeded: Run) -> None:
+    assert "--resume goes on with what was asked then" in seeded("evaluate", "--resume", "-k", "3", code=2).stderr
+    assert "no evaluation is unfinished" in seeded("evaluate", "--resume", code=2).stderr

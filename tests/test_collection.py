@@ -11,7 +11,19 @@ import numpy
 import pytest
 
 from conftest import fresh_settings
-from surrecall import Database, DataError, Options, SurrecallError, UsageError, _collection, _files, _ingest, _init, evaluate
+from surrecall import (
+    Database,
+    DataError,
+    Options,
+    SchemaError,
+    SurrecallError,
+    UsageError,
+    _collection,
+    _files,
+    _ingest,
+    _init,
+    evaluate,
+)
 from surrecall._corpus import Corpus
 from test_cli import surrecall
 
@@ -294,6 +306,8 @@ def test_an_import_that_was_cut_off_is_named_and_finished_by_the_next(
     assert stored(database, "paper", "question") == [len(IDS), 0]
     told = [row["subject"] for row in database.value("RETURN fn::check_imports()")]
     assert told == ["collection"]
+    database.run("CREATE import_log SET source = 'collection', documents = 1, questions = 1")
+    assert len(database.value("RETURN fn::check_imports()")) == 1
     imported = ingest(database, project, collection)
     assert (imported.documents_there, imported.questions) == (len(IDS), len(IDS))
     assert database.value("RETURN fn::check_imports()") == []
@@ -364,6 +378,48 @@ def test_every_distance_ranks_the_nearest_first(database: Database, tmp_path: Pa
     rows = database.value("RETURN fn::search_vec([10, 20], 3)")
     assert [row["id"].id for row in rows] == ["same", "near", "far"]
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+
+
+def test_the_database_of_another_corpus_is_refused(help_centre: Database, project: Path, collection: Path) -> None:
+    before = help_centre.run("SELECT * FROM question; INFO FOR DB;")
+    with pytest.raises(SchemaError, match="this database evaluates article") as caught:
+        ingest(help_centre, project, collection)
+    assert "--db" in (caught.value.hint or "")
+    assert help_centre.run("SELECT * FROM question; INFO FOR DB;") == before
+
+
+def test_indexes_whose_build_was_cut_off_are_built_anew(database: Database, project: Path, collection: Path) -> None:
+    ingest(database, project, collection)
+    database.run("REMOVE INDEX paper_words ON paper")
+    imported = ingest(database, project, collection)
+    assert imported.documents_there == len(IDS)
+    assert database.value("RETURN fn::check()") == []
+
+
+def test_a_build_that_stands_still_is_given_up(
+    database: Database, project: Path, collection: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_ingest, "_STALLED", 0.2)
+    monkeypatch.setattr(_ingest, "_building", lambda *_: [("indexing", "5"), ("ready", "")])
+    with pytest.raises(SchemaError, match="the indexes of paper could not be built: indexing 5"):
+        ingest(database, project, collection)
+    monkeypatch.undo()
+    assert stored(database, "paper", "question", "import_log") == [0, 0, 0]
+    assert ingest(database, project, collection).documents == len(IDS)
+
+
+def test_a_collection_without_vectors_says_so(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    env = {"SURREAL_URL": "surrealkv://data"}
+    folder = write(tmp_path / "bare", vectors=False)
+    surrecall("init", "--table", "paper", "--field", "abstract", "--dimension", "3", cwd=here)
+    done = surrecall("import", "collection", str(folder), cwd=here, env=env)
+    assert "warning: the collection has no vectors" in done.stderr
+    told = surrecall("check", cwd=here, env=env)
+    assert told.returncode == 4
+    assert "and 6 more" in " ".join(told.stdout.split())
+    assert surrecall("evaluate", "-r", "bm25", cwd=here, env=env).returncode == 0
 
 
 def test_a_zero_vector_among_six_never_takes_a_slot(database: Database, tmp_path: Path) -> None:

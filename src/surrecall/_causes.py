@@ -14,7 +14,7 @@ _LOGIN = "give --user and SURREAL_PASSWORD (or SURREAL_USER and SURREAL_PASSWORD
 
 # how a text begins: what it is, and the next step where the text itself does not end with one
 _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = tuple(
-    (re.compile(pattern), kind, hint)
+    (re.compile(pattern, re.DOTALL), kind, hint)
     for pattern, kind, hint in (
         (r"k must be ", UsageError, None),
         (r"the label .* does not exist|a question needs at least one label", DataError, None),
@@ -28,6 +28,7 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"no retriever is registered", SchemaError, None),
         (r"There was no suitable index supporting the expression", SchemaError, _APPLY),
         (r"The table '.*' does not exist", SchemaError, _APPLY),
+        (r".*No space left on device", DatabaseError, "make room on the disk, then try again"),
         (r"Anonymous access not allowed", DatabaseError, _LOGIN),
     )
 )

@@ -71,7 +71,7 @@ class _Faults:
         if self.count:
             more = f"\n  and {self.count - len(self.lines)} more" if self.count > len(self.lines) else ""
             raise DataError(
-                f"{self.count} faults, nothing was imported\n  " + "\n  ".join(self.lines) + more,
+                f"{self.count} fault{'s' if self.count > 1 else ''}, nothing was imported\n  " + "\n  ".join(self.lines) + more,
                 "mend these lines, then import again",
             )
 
@@ -84,6 +84,8 @@ def read(folder: Path) -> Collection:
     document_vectors, question_vectors = _find_vectors(folder, "docs", "corpus"), _find_vectors(folder, "queries")
     documents = list(_documents(_part(folder, _DOCUMENTS), document_vectors, faults))
     texts = dict(_questions(_part(folder, _QUESTIONS), faults))
+    # a label of a document that could not be read is no fault of its own
+    faults.raise_if_any()
     labels, repeated = _labels(_part(folder, _LABELS), {document.id for document in documents}, set(texts), faults)
     if not documents and not faults.count:
         raise DataError(f"{_part(folder, _DOCUMENTS)} holds no document", "one JSON object a line: id, title, text")

@@ -64,7 +64,9 @@ class Database:
                         "check --user and --password, or SURREAL_USER and SURREAL_PASSWORD",
                     ) from error
                 if settings.is_embedded or time.monotonic() > deadline:
-                    raise DatabaseError(f"no database answers at {settings.url}: {error}", self._unreachable_hint()) from error
+                    raise DatabaseError(
+                        f"no database answers at {settings.url}: {error}", self._unreachable_hint(str(error))
+                    ) from error
                 time.sleep(0.1)
 
     def __enter__(self) -> Self:
@@ -126,7 +128,9 @@ class Database:
             else:
                 return
 
-    def _unreachable_hint(self) -> str:
+    def _unreachable_hint(self, reason: str) -> str:
+        if "No space left" in reason:
+            return "make room on the disk, then try again"
         if self.settings.is_embedded:
             return "a surrealkv folder is held by one process at a time, and must be writable"
         return "start one (docker-compose up -d, or surreal start), or check --url"

@@ -16,6 +16,7 @@ from surrealdb import RecordID
 
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, ExitCode, SchemaError, SurrecallError, UsageError
+from surrecall._render import record_text
 
 # The engine has two executors (a read at the top level runs on one, a closure's body on the other) and either can be several
 # times faster for a retriever. In both forms the write is a statement of its own, so it does not decide where the reading runs.
@@ -118,8 +119,8 @@ def resume(database: Database, *, jobs: int = 1, progress: Progress = lambda _do
     changed = database.value("RETURN fn::evaluation_changed($evaluation, true)", evaluation=found[0])
     if changed:
         raise SchemaError(
-            f"{' and '.join(changed)} changed since {found[0]} began, its figures would be of no one state",
-            f"DELETE {found[0]}, then surrecall evaluate",
+            f"{' and '.join(changed)} changed since {record_text(found[0])} began, its figures would be of no one state",
+            f"DELETE {record_text(found[0])}, then surrecall evaluate",
         )
     return _drive(database, database.value("SELECT * FROM ONLY $evaluation", evaluation=found[0]), jobs, progress)
 
@@ -219,7 +220,7 @@ def _drive(database: Database, row: dict[str, Any], jobs: int, progress: Progres
     except (KeyboardInterrupt, DatabaseError) as error:
         by_user = isinstance(error, KeyboardInterrupt)
         raise Interrupted(
-            f"{'interrupted' if by_user else error}; {evaluation} has {board.done} of {board.total} answers, and no run",
+            f"{'interrupted' if by_user else error}; {record_text(evaluation)} has {board.done} of {board.total} answers, and no run",
             "surrecall evaluate --resume",
             by_user=by_user,
         ) from error

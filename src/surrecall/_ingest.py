@@ -42,6 +42,9 @@ _THERE = "SELECT VALUE id FROM $ids"
 _FINISHED = "UPDATE import_log SET finished = time::now() WHERE id = $log OR (source = $source AND finished = NONE) RETURN NONE"
 _ADD_QUESTIONS = "BEGIN; INSERT INTO question $rows RETURN NONE; COMMIT;"
 
+# a build that has not moved for as long will not
+_STALLED = 60.0
+
 Progress = Callable[[int, int], None]
 
 
@@ -110,11 +113,15 @@ def ingest(
 
 
 def _prepare(database: Database, project: Path, corpus: Corpus) -> bool:
-    """Apply the project, without its indexes where the table is empty; whether indexes are there while rows go in."""
-    if corpus.table in database.value("INFO FOR DB")["tables"] and database.value(_ANY, table=corpus.table):
-        _schema.apply(database, project)
-        return True
+    """Apply the project; whether its indexes stay while rows go in.
+
+    They are left out, and taken away, where the table is empty, and where one of them is not ready: a build that was cut off
+    never goes on by itself.
+    """
+    filled = corpus.table in database.value("INFO FOR DB")["tables"] and database.value(_ANY, table=corpus.table)
     _schema.apply(database, project, leave_out=corpus.indexes)
+    if filled and all(state == "ready" for state, _ in _building(database, corpus)):
+        return True
     for index in corpus.indexes:
         database.run(f"REMOVE INDEX IF EXISTS {escape_identifier(index)} ON {escape_identifier(corpus.table)}")
     return False
@@ -125,14 +132,31 @@ def _build_indexes(database: Database, project: Path, corpus: Corpus) -> None:
     for file in _files.load(project):
         if Path(file.name).stem in corpus.indexes:
             database.run(file.text.rstrip().removesuffix(";") + " CONCURRENTLY;")
+    moved, seen = time.monotonic(), _building(database, corpus)
+    while any(state != "ready" for state, _ in seen):
+        time.sleep(0.05)
+        now = _building(database, corpus)
+        if now != seen:
+            moved, seen = time.monotonic(), now
+        if any(state == "error" for state, _ in now) or time.monotonic() - moved > _STALLED:
+            raise SchemaError(
+                f"the indexes of {corpus.table} could not be built: {', '.join(f'{state} {count}' for state, count in now)}",
+                "look for a full disk or a fault in the server's log, then import again",
+            )
+
+
+def _building(database: Database, corpus: Corpus) -> list[tuple[str, str]]:
+    """State and progress of each index."""
+    defined = database.value(f"INFO FOR TABLE {escape_identifier(corpus.table)}")["indexes"]
+    found = []
     for index in corpus.indexes:
-        state = ""
-        while state != "ready":
-            info = database.value(f"INFO FOR INDEX {escape_identifier(index)} ON {escape_identifier(corpus.table)}")
-            state = info.get("building", {}).get("status", "ready")
-            if state == "error":
-                raise SchemaError(f"index {index} on {corpus.table} could not be built", "surrecall check")
-            time.sleep(0.05)
+        if index not in defined:
+            found.append(("missing", ""))
+            continue
+        info = database.value(f"INFO FOR INDEX {escape_identifier(index)} ON {escape_identifier(corpus.table)}")
+        building = info.get("building", {})
+        found.append((str(building.get("status", "ready")), str(building)))
+    return found
 
 
 def _check_dimension(corpus: Corpus, collection: Collection) -> None:
@@ -141,7 +165,7 @@ def _check_dimension(corpus: Corpus, collection: Collection) -> None:
         if found is not None and len(found) != corpus.dimension:
             raise DataError(
                 f"the {kind} vectors have {len(found)} numbers, {corpus.table}.{corpus.vector} takes {corpus.dimension}",
-                f"surrecall init with --dimension {len(found)}, or embed with another model",
+                f"surrecall init with --dimension {len(found)} --force, or embed with another model; nothing was imported",
             )
 
 

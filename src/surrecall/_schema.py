@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from surrecall._errors import SchemaError, SurrecallError
 from surrecall._settings import Settings
 
 _LEFT_ALONE = "is not what surql/corpus defines, and apply leaves it alone"
+_LABELLED = re.compile(r"record<(\w+)>")
 _REGISTRY = "SELECT id, position, call, returns, prefix FROM retriever ORDER BY position, id"
 
 
@@ -58,6 +60,7 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
         reference_definitions = _inventory.everything(reference)
         wanted, needed = _inventory.functions_and_tables(reference), _inventory.analyzers(reference)
     before = _inventory.everything(database)
+    _refuse_another_corpus(database, reference_definitions, before)
     _refuse_clashes(wanted, _inventory.functions_and_tables(database))
     # an index over rows that are there is built outside the transaction, where an analyzer of the transaction does not exist yet
     early = [found for name, found in needed.items() if name not in _inventory.analyzers(database)]
@@ -193,4 +196,18 @@ def _refuse_clashes(wanted: dict[str, _inventory.Definition], there: dict[str, _
             f"{ours.label} is taken by a definition that is not surrecall's{others}; nothing was changed\n"
             f"  there: {theirs.text}\n  ours:  {ours.text}",
             "rename or remove yours, or use another database (--db)",
+        )
+
+
+def _refuse_another_corpus(
+    database: Database, wanted: dict[str, _inventory.Definition], there: dict[str, _inventory.Definition]
+) -> None:
+    """One database evaluates one corpus: questions whose labels are of another table would lose them."""
+    fields = [definitions.get("field relevant of table question") for definitions in (there, wanted)]
+    found = [_LABELLED.search(field.text) if field else None for field in fields]
+    theirs, ours = (match[1] if match else None for match in found)
+    if theirs and ours and theirs != ours and database.value("RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"):
+        raise SchemaError(
+            f"this database evaluates {theirs}, and its questions are labelled with it; this project is for {ours}",
+            "use another database (--db), or call surrecall in the project of this one",
         )

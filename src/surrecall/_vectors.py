@@ -33,7 +33,8 @@ def read(path: Path, ids_path: Path) -> Vectors:
     try:
         ids = ids_path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{ids_path} can't be read: {error}", f"one id a line, in the order of {path.name}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{ids_path} can't be read: {reason}", f"one id a line, in the order of {path.name}") from error
     while ids and not ids[-1].strip():
         ids.pop()
     if len(ids) != len(matrix):

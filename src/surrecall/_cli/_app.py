@@ -121,6 +121,11 @@ def command(
                 function(context, **arguments)
             except SurrecallError as error:
                 _fail(error)
+            except KeyboardInterrupt:
+                # what a command had begun it has taken back by now; what could be kept says so itself
+                stopped = SurrecallError("interrupted", "run it again; surrecall check says what is unfinished")
+                stopped.exit_code = ExitCode.INTERRUPTED
+                _fail(stopped)
             except BrokenPipeError:
                 # the reader went away (head, less); nothing is wrong
                 sys.stderr.close()

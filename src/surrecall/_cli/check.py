@@ -8,6 +8,8 @@ from surrecall import _render, _schema
 from surrecall._cli._app import Context, Json, command
 from surrecall._errors import ExitCode, SurrecallError
 
+_SHOWN = 5
+
 
 @command("check")
 def check(context: Context, as_json: Json = False) -> None:
@@ -20,7 +22,11 @@ def check(context: Context, as_json: Json = False) -> None:
     with context.open() as database:
         findings = _schema.drift(database, context.folder)
         try:
-            findings += [_schema.Finding(**row) for row in database.value("RETURN fn::check()")]
+            indexes = {finding.subject.partition(" of table ")[0] for finding in findings}
+            told = [_schema.Finding(**row) for row in database.value("RETURN fn::check()")]
+            # an index that is missing is said once; an import to finish comes before what follows from it
+            told = [finding for finding in told if finding.subject not in indexes]
+            findings = [found for found in told if found.kind == "import"] + findings + [f for f in told if f.kind != "import"]
         except SurrecallError as error:
             if not findings:
                 raise
@@ -28,10 +34,23 @@ def check(context: Context, as_json: Json = False) -> None:
     if as_json:
         _render.print_json(context.out, findings)
     elif findings:
-        context.show(_render.table([vars(finding) for finding in findings], ("subject", "problem", "next")))
+        context.show(_render.table([vars(finding) for finding in _folded(findings)], ("subject", "problem", "next")))
     else:
         context.out.print("all is well")
     if any(finding.kind == "schema" for finding in findings):
         raise typer.Exit(ExitCode.DATABASE)
     if findings:
         raise typer.Exit(ExitCode.DATA)
+
+
+def _folded(findings: list[_schema.Finding]) -> list[_schema.Finding]:
+    """The first few of each problem, and how many more there are: a thousand equal lines hide the rest."""
+    shown: list[_schema.Finding] = []
+    groups: dict[tuple[str, str], list[_schema.Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.kind, finding.problem), []).append(finding)
+    for (kind, problem), group in groups.items():
+        shown += group[:_SHOWN]
+        if len(group) > _SHOWN:
+            shown.append(_schema.Finding(kind, f"and {len(group) - _SHOWN} more", problem, group[0].next))
+    return shown

@@ -9,7 +9,7 @@ import typer
 
 from surrecall import _evaluation, _render
 from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
-from surrecall._errors import ExitCode
+from surrecall._errors import ExitCode, UsageError
 
 _MEANS = ("retriever", "k", "recall", "hit", "precision", "p", "rr", "ap", "ndcg", "judged")
 _COUNTS = ("questions", "empty", "errors", "repeats")
@@ -45,6 +45,8 @@ def evaluate(
     Example: surrecall evaluate -k 1,3,5 --note "chunks of 400"
     """
     with context.open() as database, progress_bar(context, "evaluating") as advance:
+        if resume and (k or retriever or note):
+            raise UsageError("--resume goes on with what was asked then", "leave -k, -r and --note out")
         if resume:
             evaluation = _evaluation.resume(database, jobs=jobs, progress=advance)
         else:

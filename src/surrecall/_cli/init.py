@@ -35,4 +35,4 @@ def init(
         _render.print_json(context.out, names)
         return
     context.out.print(f"wrote {len(names)} files: surrecall.toml, and {len(names) - 1} in surql/corpus")
-    context.out.print("next: surrecall import collection DIR, or surrecall apply and documents of your own")
+    context.out.print("next: surrecall import collection DIR, or surrecall apply and documents of your own", soft_wrap=True)
