@@ -219,8 +219,9 @@ def _drive(database: Database, row: dict[str, Any], jobs: int, progress: Progres
         runs = _retried(lambda: database.value("RETURN fn::evaluation_complete($evaluation)", evaluation=evaluation))
     except (KeyboardInterrupt, DatabaseError) as error:
         by_user = isinstance(error, KeyboardInterrupt)
+        reason = "interrupted" if by_user else str(error)
         raise Interrupted(
-            f"{'interrupted' if by_user else error}; {record_text(evaluation)} has {board.done} of {board.total} answers, and no run",
+            f"{reason}; {record_text(evaluation)} has {board.done} of {board.total} answers, and no run",
             "surrecall evaluate --resume",
             by_user=by_user,
         ) from error

@@ -43,9 +43,7 @@ def import_collection(
         f"imported {imported.documents} documents, {imported.questions} questions, {imported.labels} labels", highlight=False
     )
     if collection.documents[0].vector is None:
-        context.warn(
-            "the collection has no vectors, so vector and hybrid search find nothing until there are; evaluate -r bm25 works"
-        )
+        context.warn("the collection has no vectors, so vector and hybrid search fail; evaluate -r bm25 works")
     kept = {
         "documents were there already": imported.documents_there,
         "questions were there already": imported.questions_there,
