@@ -3,6 +3,7 @@
     -- case: what is tested            (once, first line)
     -- reason: why it matters          (once)
     -- with: help centre               (optional: load the demo's rows)
+    -- database: shared                (optional: the blocks write nothing, so one database serves them all)
 
     -- expect: 0.5                     any SurrealQL value; fractions agree to 1e-9
     -- expect about: 0.613147          to six places
@@ -24,9 +25,8 @@ import pytest
 
 from surrecall import Database, SurrecallError, _files, _seed
 
-_HEAD = re.compile(r"^-- (case|reason|with): (.+)$", re.MULTILINE)
+_HEAD = re.compile(r"^-- (case|reason|with|database): (.+)$", re.MULTILINE)
 _EXPECT = re.compile(r"^-- expect( about| error)?: (.+)$", re.MULTILINE)
-_PURE = ("metric", "score", "fusion")
 _TOLERANCES = {"": 1e-9, "about": 6e-7}
 
 
@@ -57,7 +57,14 @@ class CaseFile(pytest.File):
             raise self.CollectError(f"{self.path}: expects nothing")
         for engine in engines(self.config):
             for block in blocks:
-                yield CaseItem.from_parent(self, name=f"{block.line}[{engine}]", block=block, engine=engine, rows="with" in heads)
+                yield CaseItem.from_parent(
+                    self,
+                    name=f"{block.line}[{engine}]",
+                    block=block,
+                    engine=engine,
+                    rows="with" in heads,
+                    shares="database" in heads,
+                )
 
     def fresh(self, engine: str, rows: bool) -> Database:
         """A database with the definitions, and the demo's rows where the case asks for them."""
@@ -69,10 +76,10 @@ class CaseFile(pytest.File):
             _seed.seed(database)
         return database
 
-    def shared(self, engine: str) -> Database:
+    def shared(self, engine: str, rows: bool) -> Database:
         """One such database for the whole file."""
         if engine not in self._databases:
-            self._databases[engine] = self.fresh(engine, rows=False)
+            self._databases[engine] = self.fresh(engine, rows)
         return self._databases[engine]
 
     def teardown(self) -> None:
@@ -84,16 +91,15 @@ class CaseFile(pytest.File):
 class CaseItem(pytest.Item):
     """One block on one engine."""
 
-    def __init__(self, *, block: Block, engine: str, rows: bool, **kwargs: Any) -> None:
+    def __init__(self, *, block: Block, engine: str, rows: bool, shares: bool, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.block, self.engine, self.rows = block, engine, rows
+        self.block, self.engine, self.rows, self.shares = block, engine, rows, shares
 
     def runtest(self) -> None:
-        # pure functions leave nothing behind, so their file shares a database; where rows are written each block has its own
         parent = self.parent
         assert isinstance(parent, CaseFile)
-        if self.path.parent.name in _PURE:
-            self._check_all(parent.shared(self.engine))
+        if self.shares:
+            self._check_all(parent.shared(self.engine, self.rows))
         else:
             with parent.fresh(self.engine, self.rows) as database:
                 self._check_all(database)

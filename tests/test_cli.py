@@ -7,17 +7,17 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from conftest import fresh_settings
+from conftest import ROOT, fresh_settings
 from servers import Server
-from surrecall import Database, Settings
-from surrecall._cli import app
+from surrecall import Database, Settings, _files, _seed
+from surrecall._cli import _app, app
 
 COMMANDS = (
     "demo",
@@ -53,6 +53,8 @@ def surrecall(*arguments: str, cwd: Path, env: dict[str, str] | None = None) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(cwd)
         patch.setattr(os, "environ", environment(env))
+        # a server that is down is down at once
+        patch.setattr(_app, "_PATIENCE", 0.2)
         done = CliRunner().invoke(app, list(arguments), prog_name="surrecall")
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -85,11 +87,12 @@ def run(target: Settings, tmp_path: Path) -> Run:
 
 
 @pytest.fixture
-def seeded(run: Run) -> Iterator[Run]:
-    """A database with the help centre in it."""
-    run("apply")
-    run("seed")
-    return run  # type: ignore[return-value]
+def seeded(run: Run, target: Settings) -> Run:
+    """A database with the help centre in it, put there by the library, which takes a fraction of two commands."""
+    with Database(target) as database:
+        database.run(_files.joined(_files.load(ROOT)))
+        _seed.seed(database)
+    return run
 
 
 def test_from_apply_to_history(run: Run) -> None:

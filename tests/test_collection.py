@@ -304,6 +304,8 @@ def test_an_import_that_was_cut_off_is_named_and_finished_by_the_next(
         ingest(database, project, collection)
     monkeypatch.undo()
     assert stored(database, "paper", "question") == [len(IDS), 0]
+    with pytest.raises(DataError, match="the import of collection is unfinished"):
+        evaluate(database, Options([3]))
     told = [row["subject"] for row in database.value("RETURN fn::check_imports()")]
     assert told == ["collection"]
     database.run("CREATE import_log SET source = 'collection', documents = 1, questions = 1")

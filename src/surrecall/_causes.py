@@ -21,6 +21,7 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"k = \d+ is more than the pool", UsageError, None),
         (r"no retriever named ", UsageError, None),
         (r"no such question", UsageError, "surrecall questions lists them"),
+        (r"the import of .* is unfinished", DataError, None),
         (r"no question (in|of) the golden set|no answerable question", DataError, None),
         (r"Incorrect arguments for function fn::usable_vector", DataError, "a vector holds numbers only; embed it again"),
         (r"a vector of ", DataError, None),

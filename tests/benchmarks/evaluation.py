@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytrec_eval
@@ -41,9 +42,11 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--retriever", default="vector")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--questions", type=int, default=300, help="ask only the first so many")
     options = parser.parse_args()
     settings = fresh(options)
-    load(settings, _collection.read(options.collection))
+    whole = _collection.read(options.collection)
+    load(settings, replace(whole, questions=whole.questions[: options.questions]))
     one: list[float] = []
     several: list[float] = []
     loops: list[float] = []
