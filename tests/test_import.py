@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import subprocess
 import urllib.request
 
 import pytest
 
 from conftest import ROOT, fresh_settings
-from servers import Server
 from surrecall import Database, Settings, _schema, _seed
 
 
@@ -46,22 +44,21 @@ def test_the_bundle_is_what_apply_defines(pytestconfig: pytest.Config, engine: s
         assert database.value("RETURN fn::evaluate(3)") == {"k": 3, "bm25": 0.771, "vector": 0.875, "hybrid": 0.833}
 
 
-def test_rows_that_came_by_import_are_checked(pytestconfig: pytest.Config, server: Server) -> None:
-    if server.is_embedded:
-        # tests/test_check.py has the same rows under OPTION IMPORT on the embedded engine
-        assert "server" not in subprocess.list2cmdline([server.kind])
-        return
-    settings = fresh_settings(pytestconfig, "server")
+def test_rows_that_came_by_import_are_checked(pytestconfig: pytest.Config, engine: str) -> None:
+    settings = fresh_settings(pytestconfig, engine)
+    rows = (
+        "OPTION IMPORT;\n"
+        "INSERT INTO article { id: article:nine, title: 'Nine', content: 'nine' };\n"
+        "INSERT INTO question [{ id: question:text, text: '', relevant: ['article:nine'] },"
+        " { id: question:link, text: 'nine', relevant: [article:nine] }];\n"
+    )
     with Database(settings) as database:
         _schema.apply(database, ROOT)
         _seed.seed(database)
-        surreal_import(
-            settings,
-            "OPTION IMPORT;\n"
-            "INSERT INTO article { id: article:nine, title: 'Nine', content: 'nine' };\n"
-            "INSERT INTO question [{ id: question:text, text: '', relevant: ['article:nine'] },"
-            " { id: question:link, text: 'nine', relevant: [article:nine] }];\n",
-        )
+        if settings.is_embedded:
+            database.run(rows)
+        else:
+            surreal_import(settings, rows)
         told = {(row["subject"], row["problem"]) for row in database.value("RETURN fn::check()")}
     assert ("question:text", "has no text") in told
     assert ("question:text", "has the label article:nine, which is no article") in told
