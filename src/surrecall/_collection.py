@@ -10,6 +10,7 @@ from typing import Any
 
 from surrecall import _vectors
 from surrecall._errors import DataError, UsageError
+from surrecall._faults import Faults
 
 # the names a part goes by; the first that is there is taken
 _DOCUMENTS = ("docs.jsonl", "corpus.jsonl")
@@ -22,7 +23,6 @@ _HEADERS = {
     "document": ("corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "document"),
     "grade": ("score", "relevance", "grade", "rel", "label"),
 }
-_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -55,32 +55,11 @@ class Collection:
     repeated_labels: int
 
 
-class _Faults:
-    """Faults by file and line, the first ten kept, raised together."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.lines: list[str] = []
-
-    def add(self, path: Path, line: int, problem: str, content: str) -> None:
-        self.count += 1
-        if len(self.lines) < _SHOWN:
-            self.lines.append(f"{path}:{line}: {problem}: {content.strip()[:120]!r}")
-
-    def raise_if_any(self) -> None:
-        if self.count:
-            more = f"\n  and {self.count - len(self.lines)} more" if self.count > len(self.lines) else ""
-            raise DataError(
-                f"{self.count} fault{'s' if self.count > 1 else ''}, nothing was imported\n  " + "\n  ".join(self.lines) + more,
-                "mend these lines, then import again",
-            )
-
-
 def read(folder: Path) -> Collection:
     """Read and check a whole collection. Raises DataError with file, line and content of the first ten faults."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder", "give the folder that holds docs.jsonl, queries.jsonl and qrels.tsv")
-    faults = _Faults()
+    faults = Faults()
     document_vectors, question_vectors = _find_vectors(folder, "docs", "corpus"), _find_vectors(folder, "queries")
     documents = list(_documents(_part(folder, _DOCUMENTS), document_vectors, faults))
     texts = dict(_questions(_part(folder, _QUESTIONS), faults))
@@ -135,7 +114,7 @@ def _same_dimension(documents: _vectors.Vectors | None, questions: _vectors.Vect
         raise DataError(f"vectors of {ours} for documents and of {theirs} for questions in {folder}", "embed both with one model")
 
 
-def _lines(path: Path, faults: _Faults) -> Iterator[tuple[int, str]]:
+def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
     """Numbered lines that are not blank; without a byte-order mark, whatever the line ends."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -150,7 +129,7 @@ def _lines(path: Path, faults: _Faults) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r")
 
 
-def _objects(path: Path, faults: _Faults) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+def _objects(path: Path, faults: Faults) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
     """JSON objects of a file with line, content and id, each id once."""
     seen: dict[str, int] = {}
     for number, line in _lines(path, faults):
@@ -169,7 +148,7 @@ def _objects(path: Path, faults: _Faults) -> Iterator[tuple[int, str, str, dict[
             yield number, line, name, row
 
 
-def _documents(path: Path, vectors: _vectors.Vectors | None, faults: _Faults) -> Iterator[Document]:
+def _documents(path: Path, vectors: _vectors.Vectors | None, faults: Faults) -> Iterator[Document]:
     for number, line, name, row in _objects(path, faults):
         title, text = row.get("title") or None, row.get("text")
         if not isinstance(text, str) or not (title is None or isinstance(title, str)):
@@ -184,7 +163,7 @@ def _documents(path: Path, vectors: _vectors.Vectors | None, faults: _Faults) ->
             yield Document(name, title, whole, vectors[name] if vectors else None)
 
 
-def _questions(path: Path, faults: _Faults) -> Iterator[tuple[str, str]]:
+def _questions(path: Path, faults: Faults) -> Iterator[tuple[str, str]]:
     for number, line, name, row in _objects(path, faults):
         text = row.get("text")
         if not isinstance(text, str) or not text.strip():
@@ -193,7 +172,7 @@ def _questions(path: Path, faults: _Faults) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-def _labels(path: Path, documents: set[str], questions: set[str], faults: _Faults) -> tuple[dict[str, dict[str, float]], int]:
+def _labels(path: Path, documents: set[str], questions: set[str], faults: Faults) -> tuple[dict[str, dict[str, float]], int]:
     """Labels by question. A pair given again with the same grade is counted, with another one a fault."""
     labels: dict[str, dict[str, float]] = {}
     places: dict[tuple[str, str], int] = {}

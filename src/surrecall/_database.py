@@ -101,6 +101,10 @@ class Database:
             raise explain(_THROWN.sub("", text), index)
         return [row["result"] for row in results]
 
+    def table(self, name: str) -> str:
+        """The name that a table of surrecall's goes by in this database; `name` is the one it has in surql/core."""
+        return self.settings.names.get(name, name)
+
     def value(self, statements: str, **variables: Any) -> Any:
         """Run statements and give the result of the last one."""
         return self.run(statements, **variables)[-1]

@@ -77,7 +77,7 @@ def ingest(
     """
     _check_dimension(corpus, collection)
     documents = [_document_row(corpus, document) for document in collection.documents]
-    questions = [_question_row(corpus, question, question_set) for question in collection.questions]
+    questions = [_question_row(corpus, question, question_set, database.table("question")) for question in collection.questions]
     indexed = _prepare(database, project, corpus)
     new_documents = _new(database, documents, _SAME_DOCUMENTS, text=corpus.text, vector=corpus.vector)
     new_questions = _new(database, questions, _SAME_QUESTIONS)
@@ -175,10 +175,10 @@ def _document_row(corpus: Corpus, document: Document) -> dict[str, Any]:
     return row | ({corpus.vector: document.vector} if document.vector is not None else {})
 
 
-def _question_row(corpus: Corpus, question: Question, question_set: str) -> dict[str, Any]:
+def _question_row(corpus: Corpus, question: Question, question_set: str, table: str) -> dict[str, Any]:
     labels = [(RecordID(corpus.table, name), grade) for name, grade in question.labels.items()]
     row: dict[str, Any] = {
-        "id": RecordID("question", question.id),
+        "id": RecordID(table, question.id),
         "text": question.text,
         "set": question_set,
         "source": "imported",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,13 +30,17 @@ _VARIABLES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """One database to work on. `password` never appears in a repr, an error or the history."""
+    """One database to work on. `password` never appears in a repr, an error or the history.
+
+    `names` are tables and functions of surrecall's that go by another name there.
+    """
 
     url: str
     namespace: str = "main"
     database: str = "main"
     user: str | None = None
     password: str | None = field(default=None, repr=False)
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_embedded(self) -> bool:

@@ -1,0 +1,32 @@
+"""Faults of files, gathered by file, line and content, so that one reading shows them all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from surrecall._errors import DataError
+
+_SHOWN = 10
+
+
+class Faults:
+    """Faults by file and line, the first ten kept, raised together."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.lines: list[str] = []
+
+    def add(self, path: Path, line: int, problem: str, content: str) -> None:
+        """Note one; `line` counts from 1, `content` is the line as it stands."""
+        self.count += 1
+        if len(self.lines) < _SHOWN:
+            self.lines.append(f"{path}:{line}: {problem}: {content.strip()[:120]!r}")
+
+    def raise_if_any(self) -> None:
+        """Raise DataError with all that was noted."""
+        if self.count:
+            more = f"\n  and {self.count - len(self.lines)} more" if self.count > len(self.lines) else ""
+            raise DataError(
+                f"{self.count} fault{'s' if self.count > 1 else ''}, nothing was imported\n  " + "\n  ".join(self.lines) + more,
+                "mend these lines, then import again",
+            )
