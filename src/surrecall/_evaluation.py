@@ -32,11 +32,12 @@ LET $answers = $questions.map(|$id| object::extend(fn::answer($retriever, $id, $
 """,
 }
 _STORE = "INSERT IGNORE INTO eval_answer $answers RETURN NONE;"
-# whether both executors give the same rankings; only the verdict comes here
+# whether the other executor gave the ranking that is stored; only the verdict comes here
 _COMPARE = """
-LET $one = (SELECT VALUE fn::ranking($retriever, id, $depth).ids FROM $questions);
-LET $other = $questions.map(|$id| fn::ranking($retriever, $id, $depth).ids);
-RETURN $one = $other;
+RETURN $answers[0].ranking = (
+  SELECT VALUE ranking FROM eval_answer
+  WHERE evaluation = $evaluation AND retriever = $retriever AND depth = $depth AND question = $questions[0]
+)[0];
 """
 _FAIL = """
 INSERT IGNORE INTO eval_answer {
@@ -326,7 +327,7 @@ def _answer_all(connections: list[Database], board: _Board) -> None:
 def _sample(database: Database, call: _Call) -> int:
     """Answer the first questions on both executors, keep the faster one for the rest; how many were answered.
 
-    Each executor goes first once, so that neither gets all the warm caches.
+    Each executor goes first once, so that neither gets all the warm caches; the first answer is stored, the other compared.
     """
     questions = call.questions[:_SAMPLE]
     if len(questions) < _SAMPLE or len(call.questions) < 4 * _SAMPLE:
@@ -334,12 +335,13 @@ def _sample(database: Database, call: _Call) -> int:
     seconds = dict.fromkeys(_READ, 0.0)
     try:
         for index, question in enumerate(questions):
-            order = ("streaming", "closure") if index % 2 == 0 else ("closure", "streaming")
-            for executor in order:
+            first, second = ("streaming", "closure") if index % 2 == 0 else ("closure", "streaming")
+            equal: list[Any] = []
+            for executor, then in ((first, _STORE), (second, _COMPARE)):
                 began = time.monotonic()
-                database.run(_READ[executor] + (_STORE if executor == order[0] else ""), questions=[question], **call.variables)
+                equal.append(database.value(_READ[executor] + then, questions=[question], **call.variables))
                 seconds[executor] += time.monotonic() - began
-        call.agrees = bool(database.value(_COMPARE, questions=questions[:1], **call.variables))
+            call.agrees = call.agrees and bool(equal[-1])
     except SurrecallError as error:
         if error.statement is None:
             raise

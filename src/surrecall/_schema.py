@@ -8,16 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from surrealdb import escape_identifier
-
-from surrecall import _files, _inventory, _retrievers
+from surrecall import _files, _inventory, _names, _quoting, _retrievers
 from surrecall._database import Database
 from surrecall._errors import SchemaError, SurrecallError
 from surrecall._settings import Settings
 
 _LEFT_ALONE = "is not what surql/corpus defines, and apply leaves it alone"
 _LABELLED = re.compile(r"record<(\w+)>")
-_REGISTRY = "SELECT id, position, call, returns, prefix FROM retriever ORDER BY position, id"
+_REGISTRY = "SELECT id, position, call, returns, prefix, where, document, warning FROM retriever ORDER BY position, id"
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
         database.run(f"BEGIN;\n{_files.joined(files)}\nCOMMIT;")
     except SurrecallError as error:
         for analyzer in early:
-            database.run(f"REMOVE ANALYZER IF EXISTS {escape_identifier(analyzer.name)}")
+            database.run(f"REMOVE ANALYZER IF EXISTS {_quoting.identifier(analyzer.name)}")
         raise SchemaError(
             f"the database refused the schema, nothing was changed: {error.message}",
             error.hint or "mend what it names; surrecall check compares the database with the files",
@@ -105,7 +103,7 @@ def _dispatcher(project: Path) -> tuple[Path, str | None]:
     registry, dispatcher = folder.parent / _files.REGISTRY_FILE, folder.parent / _files.DISPATCHER_FILE
     if not registry.is_file():
         raise SchemaError(f"{registry} is missing", "it lists the retrievers; put it back")
-    text = _retrievers.compile_dispatcher(_retrievers.parse(_files.read(registry), str(registry)))
+    text = _retrievers.compile_dispatcher(_retrievers.parse(_files.read(registry), str(registry)), _names.of_project(project))
     same = dispatcher.is_file() and _files.read(dispatcher) == text
     return dispatcher, None if same else text
 

@@ -6,7 +6,24 @@ import sys
 import traceback
 from io import TextIOWrapper
 
-from surrecall._cli import apply, bundle, check, demo, evaluate, history, import_collection, init, questions, retrieve, seed
+from surrecall._cli import (
+    apply,
+    bundle,
+    check,
+    demo,
+    evaluate,
+    history,
+    import_collection,
+    init,
+    questions,
+    remove,
+    retrieve,
+    retriever_add,
+    retriever_list,
+    retriever_remove,
+    retriever_test,
+    seed,
+)
 from surrecall._cli._app import app
 from surrecall._errors import ExitCode
 
@@ -22,7 +39,12 @@ __all__ = [
     "init",
     "main",
     "questions",
+    "remove",
     "retrieve",
+    "retriever_add",
+    "retriever_list",
+    "retriever_remove",
+    "retriever_test",
     "seed",
 ]
 
