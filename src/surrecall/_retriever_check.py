@@ -31,9 +31,13 @@ Question = RecordID | dict[str, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong with a retriever (nothing, mostly), whether its list at k begins its list at 2k, and the list at k."""
+    """What is wrong with a retriever (nothing, mostly), what should be known of it, and its list at k.
+
+    `prefix` is whether that begins its list at 2k, `returns` the table of what its call gave.
+    """
 
     faults: list[str]
+    notes: list[str]
     prefix: bool
     ranking: list[Any]
     returns: str | None
@@ -87,7 +91,11 @@ def _judged(
     question = database.value(_ROW, asked=asked)
     asking = [_STREAMING.format(call=_retrievers.plain(retriever.call)), _STREAMING.format(call=call), _CLOSURE.format(call=call)]
     asking += [_STREAMING.format(call=call)] * _REPEATS
+    if retriever.where is not None:
+        condition = _retrievers.plain(retriever.where)
+        asking.append(f"RETURN count(({_retrievers.plain(retriever.call)}).filter(|$row| {condition}));")
     raw, streaming, closure, *again = database.run_as_written("\n".join(asking), **_given(question), k=k)
+    kept = again.pop() if retriever.where is not None else 0
     seen = {
         "k": k,
         "raw": raw,
@@ -98,9 +106,11 @@ def _judged(
         "returns": retriever.returns or None,
         "labelled": corpus.table,
         "mapped": retriever.document is not None,
+        "condition": retriever.where is not None,
+        "kept": kept,
     }
     told = judging.value("RETURN fn::retriever_verdict($seen)", seen=seen)
-    return Verdict(told["faults"], told["prefix"], told["ranking"], told.get("returns"))
+    return Verdict(told["faults"], told["notes"], told["prefix"], told["ranking"], told.get("returns"))
 
 
 def _given(question: Any) -> dict[str, Any]:

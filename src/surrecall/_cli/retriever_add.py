@@ -60,7 +60,7 @@ def add(
                 raise DataError(
                     f"{name} was not added, its call fails: {error.message}", error.hint or "mend the expression"
                 ) from error
-            verdict = _retriever_check.Verdict([f"its call fails: {error.message}"], True, [], None)
+            verdict = _retriever_check.Verdict([f"its call fails: {error.message}"], [], True, [], None)
         if verdict.faults and not force:
             raise DataError(
                 f"{name} was not added: {'; '.join(verdict.faults)}", "mend the expression, or --force to keep it as it is"

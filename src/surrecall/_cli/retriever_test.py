@@ -83,7 +83,7 @@ def show_verdict(context: Context, retriever: Retriever, verdict: Verdict, k: in
         markup=False,
         highlight=False,
     )
-    if not verdict.ranking:
-        context.warn("nothing came back for this question, so little was tried; name another with --question")
+    for note in verdict.notes:
+        context.warn(f"{retriever.name}: {note}")
     if not verdict.prefix:
         context.out.print(f"its list at {k} does not begin its list at {2 * k}, so it is called once per cutoff", highlight=False)
