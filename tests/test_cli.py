@@ -31,8 +31,15 @@ COMMANDS = (
     "history",
     "check",
     "bundle",
+    "remove",
+    "retriever add",
+    "retriever list",
+    "retriever remove",
+    "retriever test",
 )
-CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "init", "bundle"))
+CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "bundle", "retriever list"))
+# a folder without a project is said before a missing address
+ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -292,10 +299,10 @@ def test_a_login_in_the_address_is_never_shown(tmp_path: Path) -> None:
 
 def test_no_database_named_is_usage(tmp_path: Path) -> None:
     for command in CONNECTING:
-        if command == "import collection":
-            # it asks for a project first, see test_collection.py
+        if command in ASK_FOR_A_PROJECT:
             continue
-        arguments = (command, "bm25", "x") if command == "retrieve" else (command,)
+        given = {"retrieve": ("bm25", "x"), "init": ("--adopt",), "retriever remove": ("x",)}
+        arguments = (*command.split(), *given.get(command, ()))
         done = surrecall(*arguments, cwd=tmp_path)
         assert done.returncode == 2, command
         assert "no database is named" in done.stderr
