@@ -6,7 +6,20 @@ import sys
 import traceback
 from io import TextIOWrapper
 
-from surrecall._cli import apply, bundle, check, demo, evaluate, history, import_collection, init, questions, retrieve, seed
+from surrecall._cli import (
+    apply,
+    bundle,
+    check,
+    demo,
+    embed,
+    evaluate,
+    history,
+    import_collection,
+    init,
+    questions,
+    retrieve,
+    seed,
+)
 from surrecall._cli._app import app
 from surrecall._errors import ExitCode
 
@@ -16,6 +29,7 @@ __all__ = [
     "bundle",
     "check",
     "demo",
+    "embed",
     "evaluate",
     "history",
     "import_collection",
