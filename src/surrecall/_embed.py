@@ -407,6 +407,9 @@ def _resolve(rows: Sequence[dict[str, Any]], asked: Asked, *, required: bool) ->
     """What was asked for, the rest as it was recorded. Raises UsageError when no embedder or model is named by either."""
     # a model that is on its way is the one to go on with
     known = [row["next"] | {"role": row["role"]} for row in rows if row.get("next")] or [row for row in rows if row.get("model")]
+    if asked.every:
+        # who replaces only the questions' vectors, or only the documents', wants the model of the others
+        known.sort(key=lambda row: row["role"] in asked.roles)
     base = known[0] if known else {}
     how = base.get("how") or {}
     if asked.embedder is None and not how.get("embedder"):

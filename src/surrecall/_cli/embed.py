@@ -86,11 +86,11 @@ def embed(
     else:
         _print(context, done, dry_run=dry_run)
     for filled in done.filled:
-        noun = f"{filled.role}s" if filled.cut + filled.without_text != 1 else filled.role
         if filled.cut:
-            context.warn(f"{filled.cut} {noun} longer than the model was given: what is beyond --max-chars is not in the vector")
+            cut = _render.counted(filled.cut, filled.role)
+            context.warn(f"{cut} cut at --max-chars: what is beyond is not in the vector")
         if filled.without_text:
-            context.warn(f"{filled.without_text} {noun} without text stay without a vector; surrecall check names them")
+            context.warn(f"{_render.counted(filled.without_text, filled.role)} without text, and so without a vector")
 
 
 def _print(context: Context, done: _embed.Embedded, *, dry_run: bool) -> None:

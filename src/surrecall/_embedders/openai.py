@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
+from time import sleep
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -81,7 +81,7 @@ class OpenAI:
                     raise EmbeddingError(
                         f"{self.endpoint} {problem}, {attempt} times", "check --endpoint, or run it again later; it goes on"
                     ) from problem
-                time.sleep(self._wait(attempt, problem.wait))
+                sleep(self._wait(attempt, problem.wait))
         return self._vectors(answer, len(texts))
 
     def _post(self, body: dict[str, Any]) -> Any:
