@@ -25,6 +25,7 @@ COMMANDS = (
     "apply",
     "seed",
     "import collection",
+    "embed",
     "evaluate",
     "questions",
     "retrieve",

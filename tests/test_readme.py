@@ -23,7 +23,8 @@ SHELL = [text for kind, text in BLOCKS if kind == "sh"]
 SET_UP = [text for text in SHELL if "pip install" in text]
 COMPOSE = [text for text in SHELL if "docker-compose" in text]
 COLLECTION = [text for text in SHELL if "import collection" in text]
-COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION]
+EMBEDDING = [text for text in SHELL if "surrecall embed" in text]
+COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION + EMBEDDING]
 
 
 def shell(script: str, cwd: Path, **variables: str) -> str:
@@ -53,7 +54,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    assert [len(group) for group in (SET_UP, COMPOSE, COLLECTION, COMMANDS)] == [2, 1, 1, 1]
+    assert [len(group) for group in (SET_UP, COMPOSE, COLLECTION, EMBEDDING, COMMANDS)] == [2, 1, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -85,6 +86,13 @@ def test_the_commands_for_a_collection(tmp_path: Path) -> None:
     shown = shell(COLLECTION[0], here)
     assert "imported 11 documents, 11 questions, 11 labels" in shown
     assert re.search(r"^hybrid +100 ", shown, re.MULTILINE)
+
+
+def test_the_commands_that_embed(tmp_path: Path) -> None:
+    shown = shell(EMBEDDING[0], tmp_path)
+    assert "embedded 8 questions and 10 documents with hashing-1, 4 numbers each" in shown
+    assert re.search(r"^vector +3 ", shown, re.MULTILINE)
+    assert "nothing to embed: 8 questions and 10 documents have their vectors" in shown
 
 
 def test_the_table_of_the_demo() -> None:

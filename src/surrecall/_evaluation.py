@@ -17,6 +17,7 @@ from surrealdb import RecordID
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, ExitCode, SchemaError, SurrecallError, UsageError
 from surrecall._render import record_text
+from surrecall._retry import retried as _retried
 
 # The engine has two executors (a read at the top level runs on one, a closure's body on the other) and either can be several
 # times faster for a retriever. In both forms the write is a statement of its own, so it does not decide where the reading runs.
@@ -61,7 +62,6 @@ _FIRST_SHARD, _LARGEST_SHARD = 4, 500
 _SAMPLE = 2
 # how much faster the other executor must be: less is noise
 _CLEARLY = 0.8
-_ATTEMPTS = 8
 
 Progress = Callable[[int, int], None]
 
@@ -93,7 +93,7 @@ class Evaluation:
 
 
 class Interrupted(SurrecallError):
-    """The evaluation was cut off, by Ctrl-C or a server that went away; what was answered is kept and can be resumed."""
+    """Long work was cut off, by Ctrl-C or a server that went away; what was done is kept, and the same command goes on."""
 
     def __init__(self, message: str, hint: str, *, by_user: bool) -> None:
         super().__init__(message, hint)
@@ -370,18 +370,6 @@ def _answer(database: Database, call: _Call, questions: list[RecordID]) -> None:
             if error.statement is None:
                 raise
             database.run(_FAIL, question=question, message=error.text, **call.variables)
-
-
-def _retried(action: Callable[[], Any]) -> Any:
-    """Try again when another transaction got in between; two writers meet on the head of the history."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            return action()
-        except SurrecallError as error:
-            if "conflict" not in error.message.lower() or attempt == _ATTEMPTS - 1:
-                raise
-            time.sleep(0.05 * 2**attempt)
-    raise AssertionError("unreachable")
 
 
 def _git(folder: Path, *arguments: str) -> str:
