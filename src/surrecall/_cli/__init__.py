@@ -6,7 +6,22 @@ import sys
 import traceback
 from io import TextIOWrapper
 
-from surrecall._cli import apply, bundle, check, demo, evaluate, history, import_collection, init, questions, retrieve, seed
+from surrecall._cli import (
+    apply,
+    bundle,
+    check,
+    demo,
+    evaluate,
+    history,
+    import_collection,
+    import_documents,
+    import_labels,
+    import_questions,
+    init,
+    questions,
+    retrieve,
+    seed,
+)
 from surrecall._cli._app import app
 from surrecall._errors import ExitCode
 
@@ -19,6 +34,9 @@ __all__ = [
     "evaluate",
     "history",
     "import_collection",
+    "import_documents",
+    "import_labels",
+    "import_questions",
     "init",
     "main",
     "questions",
