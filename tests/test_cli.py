@@ -28,6 +28,7 @@ COMMANDS = (
     "import documents",
     "import questions",
     "import labels",
+    "import run",
     "evaluate",
     "questions",
     "retrieve",
