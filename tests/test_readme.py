@@ -23,8 +23,10 @@ SHELL = [text for kind, text in BLOCKS if kind == "sh"]
 SET_UP = [text for text in SHELL if "pip install" in text]
 COMPOSE = [text for text in SHELL if "docker-compose" in text]
 COLLECTION = [text for text in SHELL if "import collection" in text]
-EMBEDDING = [text for text in SHELL if "surrecall embed" in text]
-COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION + EMBEDDING]
+EMBEDDING = [text for text in SHELL if text.startswith("export") and "surrecall embed --embedder hashing --all" in text]
+IMPORTS = [text for text in SHELL if "import documents" in text]
+ADOPTION = [text for text in SHELL if "init --adopt" in text]
+COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + ADOPTION]
 
 
 def shell(script: str, cwd: Path, **variables: str) -> str:
@@ -54,7 +56,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    assert [len(group) for group in (SET_UP, COMPOSE, COLLECTION, EMBEDDING, COMMANDS)] == [2, 1, 1, 1, 1]
+    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, ADOPTION, COMMANDS)
+    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -93,6 +96,29 @@ def test_the_commands_that_embed(tmp_path: Path) -> None:
     assert "embedded 8 questions and 10 documents with hashing-1, 4 numbers each" in shown
     assert re.search(r"^vector +3 ", shown, re.MULTILINE)
     assert "nothing to embed: 8 questions and 10 documents have their vectors" in shown
+
+
+def test_the_commands_that_bring_data_in(tmp_path: Path) -> None:
+    files = {
+        "docs.jsonl": '{"id": "d1", "text": "one"}\n{"id": 2, "text": "two"}\n',
+        "queries.jsonl": '{"_id": "q1", "text": "which one"}\n',
+        "qrels.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\n",
+        "sheet.csv": "id,text,relevant,kind\nq2,which two,2|d1,numbers\n",
+        "more.trec": "q1 0 2 2\n",
+        "outside.trec": "q1 Q0 2 1 1.5 outside\nq2 Q0 d1 1 0.5 outside\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    shown = shell(IMPORTS[0], tmp_path).splitlines()
+    assert [line for line in shown if "import" in line] == [
+        "imported 2 documents, 0 with a vector",
+        "imported 1 question, 1 label",
+        "imported 1 question, 2 labels",
+        "would import 1 label, for 1 question",
+        "imported 1 label, for 1 question",
+        "imported 2 lines, 2 of 2 questions answered",
+    ]
+    assert any(re.match(r"outside +10 +0\.500", line) for line in shown)
 
 
 def test_the_table_of_the_demo() -> None:

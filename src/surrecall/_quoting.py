@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # words that the parser takes for something else where a name could stand
@@ -36,15 +35,6 @@ def inside(value: str) -> str:
 def path(field: str) -> str:
     """A field as the parser takes it: dots part it, and what is quoted already stays. Raises ValueError when it is none."""
     return ".".join("*" if part == "*" else identifier(part) for part in parts(field))
-
-
-def nested(field: str, value: object) -> dict[str, Any]:
-    """An object that holds a value under the path of a field."""
-    *outer, last = parts(field)
-    made: dict[str, Any] = {last: value}
-    for name in reversed(outer):
-        made = {name: made}
-    return made
 
 
 def parts(field: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ _RESERVED = ("k",)
 _FIELD = re.compile(r"\$question\.(text|embedding)\b")
 # a match or a search for neighbours in the expression itself
 _SEARCHES = re.compile(r"@\d*(?:,\s*(?:OR|AND))?@|<\|")
+_NAMING = "letters, digits, _ + . - after a first letter, at most 64, and not k"
 _ENTRIES = {"call": str, "returns": str, "prefix": bool, "where": str, "document": str, "warning": str}
 
 
@@ -48,6 +49,12 @@ def parse(text: str, source: str = "retrievers.toml") -> list[Retriever]:
     if not tables:
         raise UsageError(f"{source} names no retriever", 'for example: [bm25] with call = "…" and returns = "article"')
     return [_retriever(name, entries, source) for name, entries in tables.items()]
+
+
+def require_name(name: str) -> None:
+    """Raise UsageError unless a retriever can have this name."""
+    if not _NAME.fullmatch(name) or name in _RESERVED:
+        raise UsageError(f"{name!r} can't be the name of a retriever", _NAMING)
 
 
 def entry(retriever: Retriever) -> str:
@@ -161,7 +168,7 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
     if not _NAME.fullmatch(name) or name in _RESERVED:
         raise UsageError(
             f"{source}: {name!r} can't be the name of a retriever",
-            "letters, digits, _ + . - after a first letter, at most 64, and not k",
+            _NAMING,
         )
     if not isinstance(entries, dict):
         raise UsageError(f"{source}: {name} is no table", f"write [{name}] on a line of its own")
