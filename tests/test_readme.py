@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import foreign
 from conftest import ROOT
-from surrecall import Database, Options, _retrievers, _settings, evaluate
+from surrecall import Database, Options, Settings, _retrievers, _settings, evaluate
+from test_cli import target  # noqa: F401
 from test_collection import write
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -119,6 +121,38 @@ def test_the_commands_that_bring_data_in(tmp_path: Path) -> None:
         "imported 2 lines, 2 of 2 questions answered",
     ]
     assert any(re.match(r"outside +10 +0\.500", line) for line in shown)
+
+
+def test_the_five_minutes_for_a_database_that_is_there(target: Settings, tmp_path: Path) -> None:  # noqa: F811
+    """Word for word, but for the address."""
+    with Database(target) as database:
+        foreign.build(database)
+        database.run(
+            "DEFINE FUNCTION fn::shop_search($query: string, $limit: int, $language: string) { RETURN fn::find($query, $limit) };"
+        )
+        before = foreign.state(database)
+    (sheet,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("id,text,relevant")]
+    header, row = sheet.splitlines()
+    assert row.endswith(",d17|d52")
+    (tmp_path / "questions.csv").write_text(f"{header}\n{row.replace('d17|d52', '17|a b/3')}\nfruit,kiwi mango,11\n")
+    first, *commands = ADOPTION[0].splitlines(keepends=True)
+    assert first.startswith("export SURREAL_URL=ws://127.0.0.1:8000 SURREAL_USER=root SURREAL_PASSWORD=")
+    login = {"SURREAL_USER": target.user, "SURREAL_PASSWORD": target.password} if target.user else {}
+    where = {"SURREAL_URL": target.url, "SURREAL_NS": target.namespace, "SURREAL_DB": target.database} | login
+    shown = shell("".join(commands), tmp_path, **{key: str(value) for key, value in where.items()})
+    for line in (
+        "found table my-papers, 40 rows",
+        "found fn::find searches it: retriever find",
+        "imported 2 questions, 3 labels",
+        "added shop to surql/corpus/retrievers.toml and to the database",
+        "2 questions of the set default, 40 documents, complete",
+    ):
+        assert line in shown, shown
+    for name in ("bm25", "vector", "hybrid", "find", "shop"):
+        assert re.search(rf"^{name} +20 ", shown, re.MULTILINE), name
+    shell("surrecall check && surrecall remove --yes", tmp_path, **{key: str(value) for key, value in where.items()})
+    with Database(target) as database:
+        assert foreign.state(database) == before
 
 
 def test_the_table_of_the_demo() -> None:
