@@ -194,6 +194,17 @@ def test_a_number_of_json_stays_one_and_a_text_of_a_sheet_means_what_is_there(ho
     assert home.documents("y.csv", "id,text\n8,eight\n").documents_there == 1
 
 
+def test_an_id_that_is_printed_and_read_back_is_the_same_record(home: Home) -> None:
+    ids = ["7", 7, "007", "a-b", "a b/c:d"]
+    home.documents("docs.jsonl", objects(*({"id": name, "text": f"words of {name!r}"} for name in ids)))
+    there = {record.id for record in home.database.value("SELECT VALUE id FROM paper")}
+    assert there == set(ids)
+    # written from what the database holds, and read again
+    home.questions("q.jsonl", objects(*({"id": name, "text": "x", "relevant": [name]} for name in there)))
+    for row in home.database.value("SELECT id, relevant[0].abstract AS text FROM question"):
+        assert row["text"] == f"words of {row['id'].id!r}"
+
+
 def test_a_uuid_is_found_by_its_text(home: Home) -> None:
     home.documents("docs.jsonl", objects({"id": "a", "text": "a"}))
     value = UUID("018cf5b2-8a0e-7b3a-9c1d-3f2b4a5c6d7e")
