@@ -25,6 +25,7 @@ from conftest import fresh_settings
 from endpoints import Endpoint, broken_off, changed, cut_off, rows, shuffled, slow, status
 from surrecall import (
     Database,
+    DatabaseError,
     DataError,
     Options,
     Settings,
@@ -255,6 +256,7 @@ NONSENSE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("--questions-only", "--documents-only"), "leave nothing"),
     (("--all", "--set", "default"), "--set names some"),
     (("--all", "--same-model"), "would keep"),
+    (("-e", "hashing", "--set", "nosuch"), "there are: default"),
     (("-e", "openai"), "needs --model"),
     (("-e", "sentence-transformers"), "needs --model"),
     (("-e", "hashing", "--model", "x"), "has no model x"),
@@ -299,12 +301,22 @@ def test_an_endpoint_whose_answers_are_in_any_order(desk: Desk, endpoint: Endpoi
     assert desk.recorded()["paper.vec"]["how"]["max_chars"] == 2
 
 
+def test_a_key_goes_nowhere_that_the_database_alone_names(desk: Desk, endpoint: Endpoint) -> None:
+    desk.embed(*OPENAI, "--endpoint", endpoint.url)
+    endpoint.seen = []
+    shown = desk.embed("--all", OPENAI_API_KEY=KEY, code=2)
+    assert f"the endpoint {endpoint.url} is named by the database alone, and OPENAI_API_KEY holds a key" in shown
+    assert endpoint.seen == []
+    desk.embed("--all", "--endpoint", endpoint.url, OPENAI_API_KEY=KEY)
+    assert {request.headers["Authorization"] for request in endpoint.seen} == {f"Bearer {KEY}"}
+
+
 def test_a_login_in_netrc_is_not_sent(desk: Desk, endpoint: Endpoint, tmp_path: Path) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text(f"machine 127.0.0.1 login me password {KEY}\n")
     desk.embed(*OPENAI, NETRC=str(netrc), OPENAI_BASE_URL=endpoint.url)
     desk.embed("--all", NETRC=str(netrc), MINE="other-key", OPENAI_BASE_URL=endpoint.url, code=0)
-    desk.embed("--all", "--key-env", "MINE", NETRC=str(netrc), MINE="other-key")
+    desk.embed("--all", "--key-env", "MINE", NETRC=str(netrc), MINE="other-key", OPENAI_BASE_URL=endpoint.url)
     assert {request.headers["Authorization"] for request in endpoint.seen} == {None, "Bearer other-key"}
 
 
@@ -440,7 +452,7 @@ def test_the_key_stands_nowhere(desk: Desk, endpoint: Endpoint, waits: list[floa
     endpoint.script = [shuffled, status(500, KEY)]
     shown = desk.embed(*OPENAI, "--endpoint", endpoint.url, OPENAI_API_KEY=KEY)
     endpoint.always = status(400, f"bad {KEY}")
-    shown += desk.embed("--all", OPENAI_API_KEY=KEY, code=3)
+    shown += desk.embed("--all", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.url, code=3)
     shown += desk.run("check", OPENAI_API_KEY=KEY).stdout
     assert KEY not in shown
     assert waits
@@ -529,6 +541,13 @@ def test_rows_that_change_while_they_are_embedded(filled: Database, monkeypatch:
     # neither the old text's vector, nor one over what somebody else stored
     assert filled.value("SELECT VALUE vec FROM ONLY paper:⟨7⟩") == Hashing(8).embed(["title 7\nother words"])[0]
     assert filled.value("SELECT VALUE vec FROM ONLY paper:⟨a-b⟩") == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_a_row_that_never_stands_still_is_given_up(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    meddling = Meddling(nothing, *[lambda: filled.run("UPDATE paper:⟨7⟩ SET abstract += '!'")] * 3)
+    with pytest.raises(DatabaseError, match="paper:⟨7⟩ takes no vector"):
+        embed_with(filled, meddling, monkeypatch, roles=("document",))
+    assert filled.value("RETURN count(SELECT VALUE id FROM paper WHERE vec = NONE)") == 1
 
 
 def test_a_second_one_at_the_same_time(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ _REFUSED_AT_MOST = 10
 _SHORTEST, _LONGEST = 1e-15, 1e15
 
 _RECORDED = "SELECT * FROM embedding_model ORDER BY role, id"
+_SETS = "SELECT VALUE set FROM question GROUP BY set ORDER BY set"
 _REQUIRE = "fn::require_model($table, $field, $made)"
 _CLAIM = "fn::claim_embeddings($table, $field, $made, $set)"
 _BEGIN = "fn::begin_embeddings($table, $field, $made)"
@@ -60,6 +61,8 @@ class How:
     dimensions: bool = False
     max_chars: int | None = None
     prefixes: dict[str, str] = field(default_factory=dict)
+    # whether nobody but the database names the endpoint
+    from_record: bool = False
 
     def recorded(self) -> dict[str, Any]:
         """What goes into the database beside model and prefix."""
@@ -379,7 +382,11 @@ def _plan(database: Database, where: Sequence[Place], asked: Asked, *, required:
     for place in chosen:
         every = asked.every or place in opened
         question_set = asked.question_set if place.role == "question" and not every else None
-        parts.append(_Part(place, every, question_set, Rows(database, place, question_set).count()))
+        part = _Part(place, every, question_set, Rows(database, place, question_set).count())
+        if question_set is not None and not part.counted.rows:
+            sets = ", ".join(database.value(_SETS)) or "none"
+            raise UsageError(f"no question is in the golden set {question_set}", f"there are: {sets}")
+        parts.append(part)
     if how is not None and not asked.every:
         # those that are not worked on count too: questions and documents must meet
         for place in opened or where:
@@ -434,10 +441,9 @@ def _resolve(rows: Sequence[dict[str, Any]], asked: Asked, *, required: bool) ->
         raise UsageError(f"--embedder {kind} needs --model", _EXAMPLES[kind])
     if not same or model != base.get("model"):
         how = {key: value for key, value in how.items() if key == "endpoint"} if same else {}
-    endpoint = None
+    endpoint, named = None, asked.endpoint or os.environ.get("OPENAI_BASE_URL")
     if kind is Kind.OPENAI:
-        found = asked.endpoint or os.environ.get("OPENAI_BASE_URL") or how.get("endpoint") or openai.DEFAULT_ENDPOINT
-        endpoint = openai.checked_endpoint(found)
+        endpoint = openai.checked_endpoint(named or how.get("endpoint") or openai.DEFAULT_ENDPOINT)
     prefixes = {row["role"]: row["prefix"] for row in known if row["model"] == model}
     return How(
         embedder=kind,
@@ -449,6 +455,7 @@ def _resolve(rows: Sequence[dict[str, Any]], asked: Asked, *, required: bool) ->
             role: given if (given := asked.prefixes.get(role)) is not None else prefixes.get(role, "")
             for role in ("question", "document")
         },
+        from_record=not named and endpoint != openai.DEFAULT_ENDPOINT,
     )
 
 
@@ -465,4 +472,10 @@ def _embedder(how: How, asked: Asked, dimension: int) -> Embedder:
     if how.embedder is Kind.SENTENCE_TRANSFORMERS:
         return SentenceTransformers(how.model, asked.batch, asked_dimension)
     key = os.environ.get(asked.key_name)
+    if key and how.from_record:
+        # whoever may write the database must not decide where a key goes
+        raise UsageError(
+            f"the endpoint {how.endpoint} is named by the database alone, and {asked.key_name} holds a key",
+            f"--endpoint {how.endpoint} sends the key there; without a key, unset {asked.key_name}",
+        )
     return openai.OpenAI(how.endpoint or "", how.model, key, asked.key_name, asked_dimension, asked.timeout)
