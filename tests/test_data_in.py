@@ -68,7 +68,7 @@ class Home:
     def questions(self, name: str, content: str | bytes, **options: Any) -> ImportedQuestions:
         path = self.write(name, content)
         form = format_of(path, options.pop("form", None), _question_file.FORMATS)
-        return import_questions(self.database, CORPUS, QuestionOptions(path, form, **options))
+        return import_questions(self.database, self.project, CORPUS, QuestionOptions(path, form, **options))
 
     def labels(self, name: str, content: str | bytes, form: str | None = None, **options: Any) -> ImportedLabels:
         return import_labels(self.database, CORPUS, self.write(name, content), form, **options)

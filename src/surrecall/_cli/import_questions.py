@@ -54,7 +54,7 @@ def import_questions(
         dry_run=dry_run,
     )
     with context.open() as database:
-        imported = _import_questions.import_questions(database, corpus, options)
+        imported = _import_questions.import_questions(database, context.folder, corpus, options)
     if as_json:
         _render.print_json(context.out, imported)
         return
