@@ -25,6 +25,15 @@ COMMANDS = (
     "apply",
     "seed",
     "import collection",
+    "import snapshot",
+    "export questions",
+    "export labels",
+    "export run",
+    "export history",
+    "export documents",
+    "export collection",
+    "export contexts",
+    "snapshot",
     "evaluate",
     "questions",
     "retrieve",
@@ -292,10 +301,11 @@ def test_a_login_in_the_address_is_never_shown(tmp_path: Path) -> None:
 
 def test_no_database_named_is_usage(tmp_path: Path) -> None:
     for command in CONNECTING:
-        if command == "import collection":
-            # it asks for a project first, see test_collection.py
+        if command.startswith("import "):
+            # these ask for a project or a file first, see their own tests
             continue
-        arguments = (command, "bm25", "x") if command == "retrieve" else (command,)
+        more = {"retrieve": ["bm25", "x"], "snapshot": ["x"], "export run": ["x", "-r", "bm25"]}
+        arguments = [*command.split(), *more.get(command, ["x"] if command.startswith("export ") else [])]
         done = surrecall(*arguments, cwd=tmp_path)
         assert done.returncode == 2, command
         assert "no database is named" in done.stderr

@@ -23,7 +23,8 @@ SHELL = [text for kind, text in BLOCKS if kind == "sh"]
 SET_UP = [text for text in SHELL if "pip install" in text]
 COMPOSE = [text for text in SHELL if "docker-compose" in text]
 COLLECTION = [text for text in SHELL if "import collection" in text]
-COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION]
+EXPORT = [text for text in SHELL if "surrecall export" in text]
+COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION + EXPORT]
 
 
 def shell(script: str, cwd: Path, **variables: str) -> str:
@@ -53,7 +54,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    assert [len(group) for group in (SET_UP, COMPOSE, COLLECTION, COMMANDS)] == [2, 1, 1, 1]
+    assert [len(group) for group in (SET_UP, COMPOSE, COLLECTION, EXPORT, COMMANDS)] == [2, 1, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -85,6 +86,17 @@ def test_the_commands_for_a_collection(tmp_path: Path) -> None:
     shown = shell(COLLECTION[0], here)
     assert "imported 11 documents, 11 questions, 11 labels" in shown
     assert re.search(r"^hybrid +100 ", shown, re.MULTILINE)
+
+
+def test_the_commands_that_take_data_out(tmp_path: Path) -> None:
+    before = "surrecall apply && surrecall seed && surrecall evaluate -k 1,3,5\n"
+    after = "SURREAL_URL=surrealkv://copy.db surrecall evaluate -k 1,3,5 && surrecall export collection ./again && diff -r centre again"
+    shown = shell(before + EXPORT[0] + after, tmp_path, SURREAL_URL="surrealkv://recall.db")
+    assert "loaded 10 documents and 8 questions, equal to their source" in shown
+    # the figures of the copy are those of the source
+    tables = re.findall(r"^(?:retriever .*\n)(?:\w+ +\d.*\n){9}", shown, re.MULTILINE)
+    assert len(tables) == 2
+    assert tables[0] == tables[1]
 
 
 def test_the_table_of_the_demo() -> None:

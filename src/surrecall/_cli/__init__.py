@@ -6,7 +6,28 @@ import sys
 import traceback
 from io import TextIOWrapper
 
-from surrecall._cli import apply, bundle, check, demo, evaluate, history, import_collection, init, questions, retrieve, seed
+from surrecall._cli import (
+    apply,
+    bundle,
+    check,
+    demo,
+    evaluate,
+    export_collection,
+    export_contexts,
+    export_documents,
+    export_history,
+    export_labels,
+    export_questions,
+    export_run,
+    history,
+    import_collection,
+    import_snapshot,
+    init,
+    questions,
+    retrieve,
+    seed,
+    snapshot,
+)
 from surrecall._cli._app import app
 from surrecall._errors import ExitCode
 
@@ -17,13 +38,22 @@ __all__ = [
     "check",
     "demo",
     "evaluate",
+    "export_collection",
+    "export_contexts",
+    "export_documents",
+    "export_history",
+    "export_labels",
+    "export_questions",
+    "export_run",
     "history",
     "import_collection",
+    "import_snapshot",
     "init",
     "main",
     "questions",
     "retrieve",
     "seed",
+    "snapshot",
 ]
 
 

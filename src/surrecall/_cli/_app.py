@@ -37,6 +37,9 @@ app = typer.Typer(
 import_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Bring data in.")
 app.add_typer(import_app, name="import")
 
+export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Take data out.")
+app.add_typer(export_app, name="export")
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 # a server that was started a moment ago may not listen yet
