@@ -20,7 +20,7 @@ def export_questions(
     file: FileArgument,
     form: Annotated[questions.Form | None, typer.Option("--format", help="Else the file's ending, else jsonl.")] = None,
     question_set: AnySet = None,
-    vectors: Annotated[bool, typer.Option("--vectors", help="With their vectors.")] = False,
+    vectors: Annotated[bool, typer.Option("--vectors", help="With their vectors (jsonl).")] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -32,8 +32,8 @@ def export_questions(
     Example: surrecall export questions golden.jsonl
     """
     asked = form_of(file, form, questions.Form, questions.Form.JSONL)
-    if vectors and asked is questions.Form.BEIR_QUERIES:
-        raise UsageError("beir-queries has no place for vectors", "--format jsonl, or surrecall export collection")
+    if vectors and asked is not questions.Form.JSONL:
+        raise UsageError(f"{asked} has no place for vectors", "--format jsonl, or surrecall export collection")
     with context.open() as database, Output(force=force) as output:
         exported = questions.export(database, asked, output.lines(file), question_set, vectors=vectors)
     tell(context, file, as_json, exported, f"{counted(exported.questions, 'question')}, {counted(exported.labels, 'label')}")

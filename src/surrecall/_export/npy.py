@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from surrecall._errors import DataError, UsageError
 from surrecall._export.ids import BYTE_ORDER_MARK
@@ -35,7 +34,7 @@ class NpyWriter:
         self._numpy: Any = numpy
         self._npy = output.open(path)
         self._ids = output.lines(Path(path).with_suffix(".ids.txt"))
-        self._raw: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by finish, or with the process
+        self._raw = output.scratch()
         self._dimension: int | None = None
         self._narrow = True
         self.count = 0
@@ -69,7 +68,6 @@ class NpyWriter:
         self._raw.seek(0)
         while chunk := self._raw.read(8 * _CHUNK):
             self._npy.write(self._numpy.frombuffer(chunk, dtype="f8").astype(kind).tobytes())
-        self._raw.close()
 
 
 def _bounded(numbers: Sequence[float]) -> Sequence[float]:

@@ -17,6 +17,8 @@ from surrecall._errors import UsageError
 STANDARD_OUTPUT = "-"
 # what is larger waits on the disk
 _IN_MEMORY = 8 * 1024 * 1024
+# ends of lines to some readers, not to JSON, which escapes all others
+_SEPARATORS = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "\x85\u2028\u2029"})
 
 
 class Output:
@@ -30,6 +32,7 @@ class Output:
         self._force = force
         # the file, its temporary name if it has one, and where it goes, None for standard output
         self._files: list[tuple[IO[bytes], Path | None, Path | None]] = []
+        self._scratch: list[IO[bytes]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -39,6 +42,8 @@ class Output:
             if kind is None:
                 self._keep()
         finally:
+            for scratch in self._scratch:
+                scratch.close()
             for file, temporary, _ in self._files:
                 file.close()
                 if temporary is not None:
@@ -65,6 +70,12 @@ class Output:
     def lines(self, name: str | Path) -> Lines:
         """A text file to write."""
         return Lines(self.open(name))
+
+    def scratch(self) -> IO[bytes]:
+        """A file of nobody's, gone when all is done."""
+        file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
+        self._scratch.append(file)
+        return file
 
     def _spooled(self, path: Path | None) -> IO[bytes]:
         file: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed by __exit__
@@ -113,7 +124,7 @@ class Lines:
 
     def json(self, row: dict[str, Any]) -> None:
         """Write one object as a line of JSON."""
-        self.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+        self.write(json.dumps(row, ensure_ascii=False, allow_nan=False).translate(_SEPARATORS) + "\n")
 
     def table(self, columns: Sequence[str], delimiter: str = ",") -> Callable[[dict[str, str]], None]:
         """Write a header of CSV; gives the function that writes a row, whose missing cells stay blank."""

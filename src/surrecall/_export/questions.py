@@ -44,15 +44,17 @@ class Exported:
 
 
 def export(database: Database, form: Form, lines: Lines, question_set: str | None = None, *, vectors: bool = False) -> Exported:
-    """Write the questions of a set, or of all. Raises DataError naming what the form can't hold."""
+    """Write the questions of a set, or of all; JSON Lines with their vectors where these are asked for.
+
+    Raises DataError naming what the form can't hold.
+    """
     source.require_set(database, question_set)
     if form in (Form.JSONL, Form.BEIR_QUERIES):
         write = _jsonl if form is Form.JSONL else _beir
         return _counted(map(write(lines), rows(database, question_set, vectors=vectors)))
-    found = list(rows(database, question_set, vectors=vectors))
+    found = list(rows(database, question_set))
     ids.refuse_twins(database, _mentioned(found), form.value.upper())
-    columns = COLUMNS + (_VECTOR_COLUMNS if vectors else ())
-    write_row = lines.table(columns, _DELIMITERS[form])
+    write_row = lines.table(COLUMNS, _DELIMITERS[form])
 
     def written(row: dict[str, Any]) -> dict[str, Any]:
         write_row(_cells(row, form.value.upper()))
@@ -124,9 +126,6 @@ def _cells(row: dict[str, Any], what: str) -> dict[str, str]:
             )
         defaults = {"set": "default", "source": "human"}
         found[name] = "" if value is None or value == defaults.get(name) else value
-    for name in _VECTOR_COLUMNS:
-        value = row.get(name)
-        found[name] = "" if value is None else value if isinstance(value, str) else json.dumps(value)
     return found
 
 

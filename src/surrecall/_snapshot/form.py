@@ -6,7 +6,7 @@
     -- define 1 table article
     DEFINE TABLE article …;
     -- documents 4 article
-    OPTION IMPORT; INSERT IGNORE INTO article [
+    OPTION IMPORT; INSERT INTO article [
     { id: article:gift_card, … },
     { id: article:track_order, … },
     ] RETURN NONE;

@@ -23,7 +23,7 @@ from surrecall._snapshot.form import Block, Header, Kind, Reader
 _ANY = "RETURN (SELECT VALUE id FROM type::table($table) LIMIT 1).len() > 0"
 _UNFINISHED = "SELECT VALUE id FROM import_log WHERE source = $source AND finished = NONE"
 _FINISHED = "UPDATE import_log SET finished = time::now() WHERE source = $source AND finished = NONE RETURN NONE"
-_DELETE = "OPTION IMPORT; DELETE (SELECT VALUE id FROM type::table($table) LIMIT 200) RETURN BEFORE"
+_DELETE = "DELETE (SELECT VALUE id FROM type::table($table) LIMIT 200) RETURN BEFORE"
 _REMOVE = {
     "function": "REMOVE FUNCTION IF EXISTS fn::{0}",
     "analyzer": "REMOVE ANALYZER IF EXISTS {0}",
@@ -79,7 +79,7 @@ def load(
         if not resumed:
             row = {"source": source, "documents": header.documents, "questions": header.questions}
             database.run("CREATE import_log CONTENT $row RETURN NONE", row=row)
-        _load_rows(database, snapshot, header, progress)
+        _load_rows(database, snapshot, progress, resumed=resumed)
         _refuse_difference(database, header)
         for name in new_files:
             _write_file(folder / name, files[name])
@@ -146,8 +146,9 @@ def _define(database: Database, blocks: Sequence[Block]) -> None:
             )
 
 
-def _load_rows(database: Database, snapshot: Reader, header: Header, progress: Progress) -> None:
+def _load_rows(database: Database, snapshot: Reader, progress: Progress, *, resumed: bool) -> None:
     """Documents, then their indexes, which are slow to fill a row at a time, then questions."""
+    total = snapshot.header.documents + snapshot.header.questions
     indexes = [block for block in snapshot.blocks() if block.kind is Kind.INDEX]
     for name, table in map(_index_of, indexes):
         database.run_as_written(f"REMOVE INDEX IF EXISTS {escape_identifier(name)} ON {escape_identifier(table)}")
@@ -157,9 +158,11 @@ def _load_rows(database: Database, snapshot: Reader, header: Header, progress: P
             _build(database, indexes)
             built = True
         if block.kind in (Kind.DOCUMENTS, Kind.QUESTIONS):
-            database.run_as_written(block.text)
+            # rows that an earlier load stored stay; IGNORE hides faults too, so it is for these alone
+            text = block.text.replace("INSERT INTO", "INSERT IGNORE INTO", 1) if resumed else block.text
+            database.run_as_written(text)
             done += block.text.count("\n") - 1
-            progress(done, header.documents + header.questions)
+            progress(done, total)
     if not built:
         _build(database, indexes)
 
@@ -233,10 +236,11 @@ def _undone_on_failure(database: Database, tables: Sequence[str], *, resumed: bo
 def _undo(
     database: Database, before: dict[str, _inventory.Definition], retrievers: list[dict[str, Any]], tables: Sequence[str]
 ) -> None:
-    # questions first: a labelled document can't be deleted
-    for table in reversed(tables):
+    # questions first: a labelled document can't be deleted, and what a label refers to is forgotten only by an ordinary DELETE
+    *corpus, questions = tables
+    for table, option in [(questions, ""), *((table, "OPTION IMPORT; ") for table in corpus)]:
         if f"table {table}" in before:
-            while database.run(_DELETE, table=table)[-1]:
+            while database.run(option + _DELETE, table=table)[-1]:
                 pass
     after = _inventory.everything(database)
     new = [definition for label, definition in after.items() if label not in before]

@@ -38,13 +38,13 @@ def write(database: Database, folder: Path, tables: Sequence[str], lines: Lines)
         if definition.kind != "index":
             writer.block(Kind.DEFINE, definition.label, f"{definition.text};")
     for table in tables:
-        head = f"OPTION IMPORT; INSERT IGNORE INTO {escape_identifier(table)}"
+        head = f"OPTION IMPORT; INSERT INTO {escape_identifier(table)}"
         writer.rows(Kind.DOCUMENTS, table, head, _printed(database, table))
     for definition in definitions:
         if definition.kind == "index":
             writer.block(Kind.INDEX, definition.label, f"{definition.text};")
     questions = database.table("question")
-    writer.rows(Kind.QUESTIONS, questions, f"INSERT IGNORE INTO {escape_identifier(questions)}", _printed(database, questions))
+    writer.rows(Kind.QUESTIONS, questions, f"INSERT INTO {escape_identifier(questions)}", _printed(database, questions))
     writer.end()
     if state(database, tables) != header:
         raise DataError("documents or questions changed while they were read", "surrecall snapshot again, while nobody writes")
