@@ -28,7 +28,8 @@ from test_real_collections import TREC, scored
 
 # ids that plain text keeps apart
 IDS = (
-    "007", "7", "1e5", "125813199042576601589342522460260755", "a-b", "a b/c:d", "x⟩y'z", "⟨⟩", "`", "\\", "a|b", '"', "[a]", "a::b", "b:",
+    "007", "7", "1e5", "125813199042576601589342522460260755", "a-b", "a b/c:d", "x⟩y'z", "⟨⟩", "`", "\\", "a|b", '"', "[a]",
+    "a::b", "b:",
     "https://e.org/a#b", "🙂", "paper:7", "a\tb", "a\r\nb", " a", "a ", "a\u2028b",
 )  # fmt: skip
 TEXT = "LF\nCRLF\r\nCR\rtab\tsep\u2028 NUL\x00 \"quotes\" 'x', comma, back\\slash | bar \ufeffmark 🙂 "
@@ -316,7 +317,7 @@ def test_history(help_centre: Database) -> None:
     stored = help_centre.value("SELECT *, <string> at AS at FROM eval_run ORDER BY seq")
     rows = [json.loads(line) for line in lines_of(history.export, help_centre, history.Form.JSONL, ()).split("\n")[:-1]]
     cells = list(csv.DictReader(io.StringIO(lines_of(history.export, help_centre, history.Form.CSV, ()), newline="")))
-    metrics = [name for name in help_centre.value("RETURN fn::score([], [article:a], 1)")]
+    metrics = list(help_centre.value("RETURN fn::score([], [article:a], 1)"))
     for run, row, line in zip(stored, rows, cells, strict=True):
         for name in (
             *metrics,
@@ -352,31 +353,30 @@ def test_documents(schema: Database, tmp_path: Path) -> None:
     assert [(row["id"], row["text"]) for row in cells] == [(name, TEXT) for name in sorted(IDS)]
     assert json.loads(cells[0]["vector"]) == [1.0, 2.0, 3.0, 0.1]
     assert cells[2]["vector"] == ""
-    with Output() as output, pytest.raises(DataError, match="article:⟨007⟩ has no vector"):
-        writer = npy.NpyWriter(output, tmp_path / "x.npy")
-        documents.export(schema, source.HELP_CENTRE, documents.Form.JSONL, output.lines(tmp_path / "x"), npy=writer)
+    with Output() as output:
+        lines, writer = output.lines(tmp_path / "x"), npy.NpyWriter(output, tmp_path / "x.npy")
+        with pytest.raises(DataError, match="article:⟨007⟩ has no vector"):
+            documents.export(schema, source.HELP_CENTRE, documents.Form.JSONL, lines, npy=writer)
     schema.run("OPTION IMPORT; UPDATE article:⟨007⟩ SET content = 7")
     with pytest.raises(DataError, match=r"the content of article:⟨007⟩ is no text"):
         lines_of(documents.export, schema, source.HELP_CENTRE, documents.Form.JSONL, ())
 
 
 def test_many_documents_come_in_pages_each_once(schema: Database) -> None:
-    rows = [
-        {"id": RecordID("article", name), "content": f"{name} " * 3000}
-        for name in [*range(-30, 270), *(f"n{place}" for place in range(400))]
-    ]
+    names: list[str | int] = [*range(-30, 270), *(f"n{place}" for place in range(400))]
+    rows = [{"id": RecordID("article", name), "content": f"{name} " * 3000} for name in names]
     for start in range(0, len(rows), 100):
         schema.run("INSERT INTO article $rows RETURN NONE", rows=rows[start : start + 100])
     text = lines_of(documents.export, schema, source.HELP_CENTRE, documents.Form.JSONL, ())
     ids = [json.loads(line)["id"] for line in text.splitlines()]
-    assert ids == [row["id"].id for row in rows[:300]] + sorted(row["id"].id for row in rows[300:])
+    assert ids == [*range(-30, 270), *sorted(f"n{place}" for place in range(400))]
     assert ids == [record.id for record in schema.value("SELECT VALUE id FROM article ORDER BY id")]
 
 
 def test_contexts(help_centre: Database) -> None:
     help_centre.run(
-        "CREATE question:none SET text = 'x', answerable = false;"
-        "CREATE question:graded SET text = 'y', judged = [{ document: article:gift_card, grade: 0 }, { document: article:track_order, grade: 2 }]"
+        "CREATE question:none SET text = 'x', answerable = false; CREATE question:graded SET text = 'y', judged ="
+        "[{ document: article:gift_card, grade: 0 }, { document: article:track_order, grade: 2 }]"
     )
     rows = {
         row["id"]: row for row in map(json.loads, lines_of(contexts.export, help_centre, source.HELP_CENTRE, ()).splitlines())
@@ -393,7 +393,7 @@ def test_contexts(help_centre: Database) -> None:
     assert (kept.questions, kept.missing) == (10, 1)
 
 
-def test_a_set_that_is_not_there(help_centre: Database, schema: Database) -> None:
+def test_a_set_that_is_not_there(help_centre: Database) -> None:
     with pytest.raises(UsageError, match="no golden set named othr; there are: default"):
         lines_of(labels.export, help_centre, labels.Form.TREC, ("othr",))
 
@@ -459,18 +459,34 @@ def test_vectors_as_a_file(tmp_path: Path, vectors: list[list[float]], kind: str
     ],
 )
 def test_vectors_that_no_file_holds(tmp_path: Path, name: str, vector: Any, complaint: str) -> None:
-    with pytest.raises(DataError, match=complaint), Output() as output:
-        writer = npy.NpyWriter(output, tmp_path / "docs.npy")
-        writer.add("first", [1.0, 1.0])
-        writer.add(name, vector)
+    def write() -> None:
+        with Output() as output:
+            writer = npy.NpyWriter(output, tmp_path / "docs.npy")
+            writer.add("first", [1.0, 1.0])
+            writer.add(name, vector)
+
+    with pytest.raises(DataError, match=complaint):
+        write()
     assert list(tmp_path.iterdir()) == []
+
+
+def fail_over(target: Path, *, force: bool) -> None:
+    with Output(force=force) as output:
+        output.lines(target).write("half")
+        raise RuntimeError
+
+
+def meet_another(target: Path) -> None:
+    """Write a file that somebody else writes meanwhile."""
+    with Output() as output:
+        output.lines(target).write("ours")
+        target.write_text("theirs")
 
 
 def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     target = tmp_path / "a.jsonl"
-    with pytest.raises(RuntimeError), Output() as output:
-        output.lines(target).write("half")
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        fail_over(target, force=False)
     assert list(tmp_path.iterdir()) == []
     before = os.umask(0o027)
     try:
@@ -482,19 +498,16 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
     with pytest.raises(UsageError, match="is there already"), Output() as output:
         output.lines(target)
-    with pytest.raises(RuntimeError), Output(force=True) as output:
-        output.lines(target).write("other")
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        fail_over(target, force=True)
     assert target.read_bytes() == b"whole\r\n"
     (tmp_path / "link").symlink_to(target)
     with Output(force=True) as output:
         output.lines(tmp_path / "link").write("other")
     assert target.read_text() == "other"
     assert (tmp_path / "link").is_symlink()
-    # written by somebody else meanwhile
-    with pytest.raises(UsageError, match="is there already"), Output() as output:
-        output.lines(tmp_path / "late").write("ours")
-        (tmp_path / "late").write_text("theirs")
+    with pytest.raises(UsageError, match="is there already"):
+        meet_another(tmp_path / "late")
     assert (tmp_path / "late").read_text() == "theirs"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "late", "link"]
 

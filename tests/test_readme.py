@@ -90,8 +90,8 @@ def test_the_commands_for_a_collection(tmp_path: Path) -> None:
 
 def test_the_commands_that_take_data_out(tmp_path: Path) -> None:
     before = "surrecall apply && surrecall seed && surrecall evaluate -k 1,3,5\n"
-    after = "SURREAL_URL=surrealkv://copy.db surrecall evaluate -k 1,3,5 && surrecall export collection ./again && diff -r centre again"
-    shown = shell(before + EXPORT[0] + after, tmp_path, SURREAL_URL="surrealkv://recall.db")
+    after = "export SURREAL_URL=surrealkv://copy.db && surrecall evaluate -k 1,3,5 && surrecall export collection ./again\n"
+    shown = shell(before + EXPORT[0] + after + "diff -r centre again", tmp_path, SURREAL_URL="surrealkv://recall.db")
     assert "loaded 10 documents and 8 questions, equal to their source" in shown
     # the figures of the copy are those of the source
     tables = re.findall(r"^(?:retriever .*\n)(?:\w+ +\d.*\n){9}", shown, re.MULTILINE)

@@ -26,8 +26,10 @@ TEXT = (
 )
 # ids that become other ids as soon as somebody parses them
 IDS: tuple[Any, ...] = (
-    "007", "7", 7, 0, -3, 2**63 - 1, "1e5", "125813199042576601589342522460260755", "a-b", "a b/c:d", "x⟩y'z", "⟨⟩", "`", "\\", "\\`",
-    '"', "a|b", "paper:7", "https://e.org/a#b", "🙂", "\ufeffx", "a\r\nb", "a\rb", "a\nb", "a\tb", "a\u2028b", "a\x00b", "", " ", "NONE", "null",
+    "007", "7", 7, 0, -3, 2**63 - 1, "1e5", "125813199042576601589342522460260755", "a-b", "a b/c:d", "x⟩y'z", "⟨⟩", "`", "\\",
+    "\\`",
+    '"', "a|b", "paper:7", "https://e.org/a#b", "🙂", "\ufeffx", "a\r\nb", "a\rb", "a\nb", "a\tb", "a\u2028b", "a\x00b", "",
+    " ", "NONE", "null",
     "u'x'", "3f", "2024-01-01", "0189f0a0-0000-7000-8000-000000000000", UUID("0189f0a0-0000-7000-8000-000000000000"),
 )  # fmt: skip
 # a table as an owner has it: every kind of value, fields that change what is written, an event, definitions with line breaks
@@ -165,8 +167,8 @@ def test_a_file_that_is_not_whole_is_refused(database: Database, other: Database
     whole = snapshot(database, project, tmp_path / "whole").read_bytes()
     lines = whole.splitlines(keepends=True)
     damaged = {
-        "is damaged or cut off": [whole[: len(whole) // 2], whole[:-1], b"".join(lines[:-1]), whole.replace(b"LF", b"lf", 1), whole + b"\n",
-                                  b"".join(lines[:3] + lines[4:]), whole.replace(b"\n", b"\r\n"), lines[0]],
+        "is damaged or cut off": [whole[: len(whole) // 2], whole[:-1], b"".join(lines[:-1]), b"".join(lines[:3] + lines[4:]),
+                                  whole.replace(b"LF", b"lf", 1), whole.replace(b"\n", b"\r\n"), whole + b"\n", lines[0]],
         "is no snapshot": [b"", b"\n", b"SELECT 1;\n", whole[10:]],
         "is damaged": [lines[0][:60] + b"\n", lines[0][:60]],
         "form 2": [whole.replace(b"snapshot 1", b"snapshot 2", 1)],
@@ -256,9 +258,7 @@ def test_a_load_that_was_cut_off_is_finished_by_the_next(
     assert not any(found["kind"] == "import" for found in other.value("RETURN fn::check()"))
 
 
-def test_rows_that_change_while_they_are_read(
-    database: Database, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_change_while_they_are_read(database: Database, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(database, project)
     theirs = write.theirs
 
