@@ -26,6 +26,9 @@ COMMANDS = (
     "seed",
     "import collection",
     "import snapshot",
+    "import documents",
+    "import questions",
+    "import labels",
     "export questions",
     "export labels",
     "export run",
@@ -302,7 +305,7 @@ def test_a_login_in_the_address_is_never_shown(tmp_path: Path) -> None:
 def test_no_database_named_is_usage(tmp_path: Path) -> None:
     for command in CONNECTING:
         if command.startswith("import "):
-            # these ask for a project or a file first, see their own tests
+            # they ask for a project or a file first, see their own tests
             continue
         more = {"retrieve": ["bm25", "x"], "snapshot": ["x"], "export run": ["x", "-r", "bm25"]}
         arguments = [*command.split(), *more.get(command, ["x"] if command.startswith("export ") else [])]

@@ -24,7 +24,8 @@ SET_UP = [text for text in SHELL if "pip install" in text]
 COMPOSE = [text for text in SHELL if "docker-compose" in text]
 COLLECTION = [text for text in SHELL if "import collection" in text]
 EXPORT = [text for text in SHELL if "surrecall export" in text]
-COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION + EXPORT]
+IMPORTS = [text for text in SHELL if "import documents" in text]
+COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION + IMPORTS + EXPORT]
 
 
 def shell(script: str, cwd: Path, **variables: str) -> str:
@@ -54,7 +55,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    assert [len(group) for group in (SET_UP, COMPOSE, COLLECTION, EXPORT, COMMANDS)] == [2, 1, 1, 1, 1]
+    assert [len(group) for group in (SET_UP, COMPOSE, COLLECTION, IMPORTS, EXPORT, COMMANDS)] == [2, 1, 1, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -86,6 +87,26 @@ def test_the_commands_for_a_collection(tmp_path: Path) -> None:
     shown = shell(COLLECTION[0], here)
     assert "imported 11 documents, 11 questions, 11 labels" in shown
     assert re.search(r"^hybrid +100 ", shown, re.MULTILINE)
+
+
+def test_the_commands_that_bring_data_in(tmp_path: Path) -> None:
+    files = {
+        "docs.jsonl": '{"id": "d1", "text": "one"}\n{"id": 2, "text": "two"}\n',
+        "queries.jsonl": '{"_id": "q1", "text": "which one"}\n',
+        "qrels.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\n",
+        "sheet.csv": "id,text,relevant,kind\nq2,which two,2|d1,numbers\n",
+        "more.trec": "q1 0 2 2\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    shown = shell(IMPORTS[0], tmp_path).splitlines()
+    assert shown[-5:] == [
+        "imported 2 documents, 0 with a vector",
+        "imported 1 question, 1 label",
+        "imported 1 question, 2 labels",
+        "would import 1 label, for 1 question",
+        "imported 1 label, for 1 question",
+    ]
 
 
 def test_the_commands_that_take_data_out(tmp_path: Path) -> None:

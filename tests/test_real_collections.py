@@ -76,19 +76,20 @@ def documentation(pytestconfig: pytest.Config, engine: str, tmp_path_factory: py
 
 def labels_of(loaded: Loaded) -> dict[str, dict[str, int]]:
     return {
-        question.id: {name: int(grade) for name, grade in question.labels.items()} for question in loaded.collection.questions
+        str(question.id): {str(name): int(grade) for name, grade in question.labels.items()}
+        for question in loaded.collection.questions
     }
 
 
 def exact(loaded: Loaded) -> dict[str, dict[str, float]]:
     """The ranking by exact cosine, as a run."""
-    ids = [document.id for document in loaded.collection.documents]
+    ids = [str(document.id) for document in loaded.collection.documents]
     documents = numpy.array([document.vector for document in loaded.collection.documents])
     documents /= numpy.linalg.norm(documents, axis=1, keepdims=True)
-    runs = {}
+    runs: dict[str, dict[str, float]] = {}
     for question in loaded.collection.questions:
         scores = documents @ numpy.array(question.vector)
-        runs[question.id] = {ids[index]: float(scores[index]) for index in numpy.argsort(-scores)[:100]}
+        runs[str(question.id)] = {ids[index]: float(scores[index]) for index in numpy.argsort(-scores)[:100]}
     return runs
 
 

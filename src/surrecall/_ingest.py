@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,29 +79,12 @@ def ingest(
     _check_dimension(corpus, collection)
     documents = [_document_row(corpus, document) for document in collection.documents]
     questions = [_question_row(corpus, question, question_set, database.table("question")) for question in collection.questions]
-    indexed = _prepare(database, project, corpus)
+    indexed = prepare(database, project, corpus)
     new_documents = _new(database, documents, _SAME_DOCUMENTS, text=corpus.text, vector=corpus.vector)
     new_questions = _new(database, questions, _SAME_QUESTIONS)
-    add_documents = f"INSERT INTO {escape_identifier(corpus.table)} $rows RETURN NONE"
-    added: list[RecordID] = []
-    counts = {"documents": len(new_documents), "questions": len(new_questions)}
-    log = database.value("RETURN CREATE ONLY import_log CONTENT $row", row={"source": source, **counts})["id"]
-    try:
-        size = _BATCH_WITH_INDEXES if indexed else _BATCH_WITHOUT_INDEXES
-        for batch in _batches(new_documents, size):
-            database.run(add_documents, rows=batch)
-            added += [row["id"] for row in batch]
-            progress(len(added), len(new_documents))
-        if not indexed:
-            _build_indexes(database, project, corpus)
-        for batch in _batches(new_questions, _BATCH_WITHOUT_INDEXES):
-            database.run(_ADD_QUESTIONS, rows=batch)
-            added += [row["id"] for row in batch]
-        # this import is whole, and with it any earlier one of the same source that was cut off
-        database.run(_FINISHED, log=log, source=source)
-    except BaseException:
-        _take_out(database, added, log)
-        raise
+    with logged(database, source, len(new_documents), len(new_questions)) as added:
+        add_documents(database, project, corpus, new_documents, added, indexed=indexed, progress=progress)
+        add_questions(database, new_questions, added)
     return Imported(
         documents=len(new_documents),
         questions=len(new_questions),
@@ -112,7 +96,58 @@ def ingest(
     )
 
 
-def _prepare(database: Database, project: Path, corpus: Corpus) -> bool:
+@contextmanager
+def logged(
+    database: Database, source: str, documents: int, questions: int, undo: Callable[[], None] = lambda: None
+) -> Iterator[list[RecordID]]:
+    """An import that is named by check until it came to an end; gives the list that notes what it adds.
+
+    After a failure what the list names is taken out again, and `undo` is called. When nothing is to be changed, only an earlier
+    import of the source that was cut off is marked as whole.
+    """
+    log: RecordID | None = None
+    added: list[RecordID] = []
+    try:
+        if documents or questions:
+            row = {"source": source, "documents": documents, "questions": questions}
+            log = database.value("RETURN CREATE ONLY import_log CONTENT $row", row=row)["id"]
+        yield added
+        # this import is whole, and with it any earlier one of the same source that was cut off
+        database.run(_FINISHED, log=log, source=source)
+    except BaseException:
+        _take_out(database, added, log, undo)
+        raise
+
+
+def add_documents(
+    database: Database,
+    project: Path,
+    corpus: Corpus,
+    rows: list[dict[str, Any]],
+    added: list[RecordID],
+    *,
+    indexed: bool,
+    progress: Progress = lambda _done, _all: None,
+) -> None:
+    """Insert rows of the corpus table, and define its indexes over them where `indexed` says that they are not there."""
+    insert = f"INSERT INTO {escape_identifier(corpus.table)} $rows RETURN NONE"
+    for batch in batches(rows, _BATCH_WITH_INDEXES if indexed else _BATCH_WITHOUT_INDEXES):
+        # noted first: a connection that breaks leaves open whether the rows are there
+        added += [row["id"] for row in batch]
+        database.run(insert, rows=batch)
+        progress(len(added), len(rows))
+    if not indexed:
+        _build_indexes(database, project, corpus)
+
+
+def add_questions(database: Database, rows: list[dict[str, Any]], added: list[RecordID]) -> None:
+    """Insert rows of the golden set, whole batches or none of them."""
+    for batch in batches(rows, _BATCH_WITHOUT_INDEXES):
+        added += [row["id"] for row in batch]
+        database.run(_ADD_QUESTIONS, rows=batch)
+
+
+def prepare(database: Database, project: Path, corpus: Corpus) -> bool:
     """Apply the project; whether its indexes stay while rows go in.
 
     They are left out, and taken away, where the table is empty, and where one of them is not ready: a build that was cut off
@@ -161,7 +196,12 @@ def _building(database: Database, corpus: Corpus) -> list[tuple[str, str]]:
 
 def _check_dimension(corpus: Corpus, collection: Collection) -> None:
     for kind, rows in (("document", collection.documents), ("question", collection.questions)):
-        found = next((row.vector for row in rows if row.vector is not None), None)
+        require_dimension(corpus, kind, [row.vector for row in rows])
+
+
+def require_dimension(corpus: Corpus, kind: str, vectors: Iterable[list[float] | None]) -> None:
+    """Raise DataError unless vectors, where there are some, are as long as those of the corpus."""
+    for found in vectors:
         if found is not None and len(found) != corpus.dimension:
             raise DataError(
                 f"the {kind} vectors have {len(found)} numbers, {corpus.table}.{corpus.vector} takes {corpus.dimension}",
@@ -198,10 +238,10 @@ def _whole(grade: float) -> float | int:
 def _new(database: Database, rows: list[dict[str, Any]], same: str, **variables: Any) -> list[dict[str, Any]]:
     """The rows that are not there yet. Raises DataError when one is there with another content."""
     there: set[str] = set()
-    for batch in _batches([row["id"] for row in rows], _BATCH_WITHOUT_INDEXES):
+    for batch in batches([row["id"] for row in rows], _BATCH_WITHOUT_INDEXES):
         there |= {found.id for found in database.value(_THERE, ids=batch)}
     try:
-        for batch in _batches([row for row in rows if row["id"].id in there], _BATCH_WITH_INDEXES):
+        for batch in batches([row for row in rows if row["id"].id in there], _BATCH_WITH_INDEXES):
             database.run(same, rows=batch, **variables)
     except DatabaseError as error:
         if error.statement is None:
@@ -210,17 +250,20 @@ def _new(database: Database, rows: list[dict[str, Any]], same: str, **variables:
     return [row for row in rows if row["id"].id not in there]
 
 
-def _take_out(database: Database, added: Sequence[RecordID], log: RecordID) -> None:
+def _take_out(database: Database, added: Sequence[RecordID], log: RecordID | None, undo: Callable[[], None]) -> None:
     """Undo a failed import, questions first: a labelled document can't be deleted."""
     try:
-        for batch in _batches(list(reversed(added)), _BATCH_WITH_INDEXES):
+        undo()
+        for batch in batches(list(reversed(added)), _BATCH_WITH_INDEXES):
             database.run("FOR $id IN $ids { DELETE $id };", ids=batch)
-        database.run("DELETE $log", log=log)
+        if log is not None:
+            database.run("DELETE $log", log=log)
     except SurrecallError:
         # the database went away; check names the import, and importing the same files again finishes it
         return
 
 
-def _batches(rows: Sequence[Any], size: int) -> Iterator[list[Any]]:
+def batches(rows: Sequence[Any], size: int) -> Iterator[list[Any]]:
+    """Lists of at most `size` rows."""
     for start in range(0, len(rows), size):
         yield list(rows[start : start + size])
