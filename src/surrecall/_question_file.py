@@ -219,7 +219,7 @@ def _of_json(row: _tabular.Row) -> Entry:
 
 def _of_cells(row: _tabular.Row) -> Entry:
     fields = row.fields
-    documents = [_document(value) if typed else _ids.Name(value) for value, typed in _members(fields, "relevant")]
+    documents = [_cell_document(value) if typed else _ids.Name(value) for value, typed in _members(fields, "relevant")]
     grades = [value for value, _ in _members(fields, "grades")]
     if grades and len(grades) != len(documents):
         raise Fault(f"{len(grades)} grades for {len(documents)} documents")
@@ -234,7 +234,7 @@ def _of_cells(row: _tabular.Row) -> Entry:
     anchors = []
     for value, typed in _members(fields, "anchors"):
         if typed and isinstance(value, dict) and set(value) == {"document", "phrase"}:
-            anchors.append(_anchor(_document(value["document"]), value["phrase"]))
+            anchors.append(_anchor(_cell_document(value["document"]), value["phrase"]))
         elif not typed and "::" in value:
             name, _, phrase = value.partition("::")
             anchors.append(_anchor(_ids.Name(name.strip()), phrase.strip()))
@@ -315,6 +315,12 @@ def _document(value: Any) -> _ids.Name:
     if name is None:
         raise Fault(f"{value!r} is no id of a document")
     return name
+
+
+def _cell_document(value: Any) -> _ids.Name:
+    """An id in a JSON array in a cell: there too a text is a text of the table, which may mean a number."""
+    name = _document(value)
+    return _ids.Name(value) if isinstance(value, str) else name
 
 
 def _anchor(document: _ids.Name, phrase: Any) -> tuple[_ids.Name, str]:

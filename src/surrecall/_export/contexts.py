@@ -55,6 +55,6 @@ def export(
 
 
 def _context(label: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
-    title = {"title": document["title"]} if document.get("title") is not None else {}
+    title = {"title": document["title"]} if document.get("title") else {}
     found = {"id": ids.typed(document["id"])} | title
     return found | {"text": document.get("text") or "", "grade": source.whole(label["grade"])}

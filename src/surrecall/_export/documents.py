@@ -57,13 +57,12 @@ def export(
                     f"{record_text(row['id'])} has no vector", "surrecall embed gives it one; or leave the vectors out"
                 )
             npy.add(ids.text(row["id"]), vector)
-        written = as_json(row) | ({"vector": vector} if vectors and vector is not None else {})
+        written = as_json(row) | ({"vector": source.numbers(vector)} if vectors and vector is not None else {})
         if write_row is None:
             lines.json(written)
         else:
-            # an empty title and none are one in a table; so they are in what it is used for
             cells = written | {"id": ids.cell(row["id"], "CSV")}
-            cells |= {"vector": json.dumps(vector)} if "vector" in written else {}
+            cells |= {"vector": json.dumps(written["vector"])} if "vector" in written else {}
             write_row(cells)
     if not documents:
         raise DataError(f"{corpus.table} holds no document", "surrecall import documents")
@@ -94,8 +93,8 @@ def by_text(database: Database, corpus: source.Source, *, vectors: bool) -> Iter
 
 
 def as_json(row: dict[str, Any]) -> dict[str, Any]:
-    """A document as one object; a title only where there is one."""
-    title = {"title": row["title"]} if row.get("title") is not None else {}
+    """A document as one object; an empty title is none."""
+    title = {"title": row["title"]} if row.get("title") else {}
     return {"id": ids.typed(row["id"])} | title | {"text": row["text"]}
 
 

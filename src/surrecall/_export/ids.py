@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from surrealdb import RecordID
 
+from surrecall import _ids
 from surrecall._database import Database
 from surrecall._errors import DataError
 from surrecall._render import record_text
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
-_LARGEST = 2**63
 _BATCH = 500
 _THERE = "SELECT VALUE id FROM $ids"
 BYTE_ORDER_MARK = "\ufeff"
@@ -82,15 +79,6 @@ def batches(rows: Iterable[_T], size: int) -> Iterator[Sequence[_T]]:
         yield batch
 
 
-def _twins(record: RecordID) -> list[str | int | UUID]:
+def _twins(record: RecordID) -> list[Any]:
     """The other ids that print like this one."""
-    key = record.id
-    if isinstance(key, str):
-        found: list[str | int | UUID] = []
-        if _INTEGER.fullmatch(key) and -_LARGEST <= int(key) < _LARGEST:
-            found.append(int(key))
-        if len(key) == 36:
-            with suppress(ValueError):
-                found.append(UUID(key))
-        return found
-    return [str(key)]
+    return _ids.meanings(record.id)[1:] if isinstance(record.id, str) else [str(record.id)]

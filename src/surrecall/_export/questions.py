@@ -22,7 +22,6 @@ _FIELDS = "id, text, relevant, judged, answerable, anchors, set, kind, tags, spl
 _PLAIN = _SELECT.format(fields=_FIELDS)
 _WITH_VECTORS = _SELECT.format(fields=f"{_FIELDS}, embedding, embedding_model")
 COLUMNS = ("id", "text", "relevant", "grades", "anchors", "answerable", "set", "kind", "tags", "split", "source", "note")
-_VECTOR_COLUMNS = ("embedding", "embedding_model")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
@@ -85,7 +84,9 @@ def as_json(row: dict[str, Any]) -> dict[str, Any]:
         found["anchors"] = [{"document": ids.typed(anchor["document"]), "phrase": anchor["phrase"]} for anchor in row["anchors"]]
     defaults: dict[str, Any] = {"set": "default", "kind": None, "tags": [], "split": None, "source": "human", "note": None}
     found |= {name: row[name] for name, default in defaults.items() if row.get(name) not in (None, default)}
-    return found | {name: row[name] for name in _VECTOR_COLUMNS if row.get(name) is not None}
+    if row.get("embedding") is not None:
+        found["embedding"] = source.numbers(row["embedding"])
+    return found | ({"embedding_model": row["embedding_model"]} if row.get("embedding_model") is not None else {})
 
 
 def _jsonl(lines: Lines) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -107,14 +108,14 @@ def _beir(lines: Lines) -> Callable[[dict[str, Any]], dict[str, Any]]:
 def _cells(row: dict[str, Any], what: str) -> dict[str, str]:
     """A question as cells of a table."""
     judged, relevant = row.get("judged") or [], row.get("relevant") or []
-    documents = [ids.cell(record, what) for record in ([label["document"] for label in judged] or relevant)]
-    anchors = [(ids.cell(anchor["document"], what), anchor["phrase"]) for anchor in row.get("anchors") or []]
+    documents = [label["document"] for label in judged] or relevant
+    anchors = [(anchor["document"], anchor["phrase"]) for anchor in row.get("anchors") or []]
     found = {
         "id": ids.cell(row["id"], what),
         "text": row["text"],
-        "relevant": _list(documents),
+        "relevant": _list([ids.cell(record, what) for record in documents]),
         "grades": _list([str(source.whole(label["grade"])) for label in judged]),
-        "anchors": _anchors(anchors),
+        "anchors": _anchors([(ids.cell(document, what), phrase) for document, phrase in anchors]),
         "answerable": "false" if row.get("answerable") is False else "",
         "tags": _list(row.get("tags") or []),
     }
@@ -137,8 +138,8 @@ def _list(values: Sequence[str]) -> str:
 def _anchors(anchors: Sequence[tuple[str, str]]) -> str:
     """Anchors as a cell: `document::phrase` between bars, or JSON."""
     joined = [f"{document}::{phrase}" for document, phrase in anchors]
-    apart = all("::" not in document and not document.endswith(":") and phrase == phrase.strip() for document, phrase in anchors)
-    if apart and _is_plain(joined):
+    apart = all("::" not in name and not name.endswith(":") and name == name.strip() for name, _ in anchors)
+    if apart and all(phrase == phrase.strip() for _, phrase in anchors) and _is_plain(joined):
         return _barred(joined)
     return json.dumps([{"document": document, "phrase": phrase} for document, phrase in anchors], ensure_ascii=False)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from surrealdb import RecordID, escape_identifier
 
-from surrecall import _files
+from surrecall import _fields, _files
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 from surrecall._settings import ProjectFile
@@ -85,8 +85,11 @@ def whole(grade: Any) -> Any:
     return int(grade) if grade == int(grade) else float(grade)
 
 
+def numbers(vector: Sequence[Any]) -> list[float]:
+    """A vector as files have it: 1.0 and not 1."""
+    return [float(number) for number in vector]
+
+
 def _quoted(path: str) -> str:
     """A path of field names, each quoted where it needs to be."""
-    if "`" in path or "⟨" in path:
-        return path
-    return ".".join(escape_identifier(name) for name in path.split("."))
+    return ".".join(escape_identifier(name) for name in _fields.parts(path))
