@@ -29,6 +29,7 @@ COMMANDS = (
     "import documents",
     "import questions",
     "import labels",
+    "import run",
     "export questions",
     "export labels",
     "export run",

@@ -96,17 +96,20 @@ def test_the_commands_that_bring_data_in(tmp_path: Path) -> None:
         "qrels.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\n",
         "sheet.csv": "id,text,relevant,kind\nq2,which two,2|d1,numbers\n",
         "more.trec": "q1 0 2 2\n",
+        "outside.trec": "q1 Q0 2 1 1.5 outside\nq2 Q0 d1 1 0.5 outside\n",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     shown = shell(IMPORTS[0], tmp_path).splitlines()
-    assert shown[-5:] == [
+    assert [line for line in shown if "import" in line] == [
         "imported 2 documents, 0 with a vector",
         "imported 1 question, 1 label",
         "imported 1 question, 2 labels",
         "would import 1 label, for 1 question",
         "imported 1 label, for 1 question",
+        "imported 2 lines, 2 of 2 questions answered",
     ]
+    assert any(re.match(r"outside +10 +0\.500", line) for line in shown)
 
 
 def test_the_commands_that_take_data_out(tmp_path: Path) -> None:

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import bm25s
 import numpy
 import pytest
 import pytrec_eval
 
 from conftest import ROOT, fresh_settings
-from surrecall import Database, Evaluation, Options, _collection, _ingest, _init, evaluate
+from surrecall import Database, Evaluation, Options, _collection, _import_run, _ingest, _init, evaluate
 from surrecall._corpus import Corpus
 
 CUTOFFS = (10, 100)
@@ -153,6 +154,45 @@ def test_scifact_both_executors_give_the_same_lists(scifact: Loaded) -> None:
             questions=questions,
         )
         assert equal is True, retriever
+
+
+def test_scifact_a_run_of_bm25s_stands_beside_our_bm25_question_by_question(scifact: Loaded, tmp_path: Path) -> None:
+    ids = [document.id for document in scifact.collection.documents]
+    texts = {question.id: question.text for question in scifact.collection.questions}
+    quiet = {"show_progress": False}
+    index = bm25s.BM25()
+    index.index(bm25s.tokenize([document.text for document in scifact.collection.documents], stopwords="en", **quiet), **quiet)
+    found, scores = index.retrieve(bm25s.tokenize(list(texts.values()), stopwords="en", **quiet), k=100, **quiet)
+    path = tmp_path / "bm25s.trec"
+    path.write_text(
+        "".join(
+            f"{name} Q0 {ids[place]} {rank} {score:.6f} bm25s\n"
+            for name, places, values in zip(texts, found, scores, strict=True)
+            for rank, (place, score) in enumerate(zip(places, values, strict=True), start=1)
+            if score > 0
+        )
+    )
+    corpus = Corpus("paper", "abstract", "embedding", 384)
+    told = _import_run.import_run(scifact.database, corpus, _import_run.Options(path, "bm25s", CUTOFFS))
+    assert told.evaluation is not None
+    assert (told.evaluation.row["status"], told.unknown_documents) == ("complete", 0)
+    assert told.evaluation.runs[0]["ndcg"] == pytest.approx(scifact.runs["bm25", 10]["ndcg"], abs=0.1)
+    verdicts = scifact.database.value(
+        "LET $theirs = (SELECT question, fn::score(ranking, labels, 10).ndcg AS ndcg FROM eval_answer WHERE evaluation = $theirs);"
+        "LET $ours = (SELECT <string> question AS question, fn::score(ranking, labels, 10).ndcg AS ndcg FROM eval_answer"
+        "  WHERE evaluation = $ours AND retriever = 'bm25');"
+        "LET $by_question = object::from_entries($ours.map(|$row| [$row.question, $row.ndcg]));"
+        "LET $pairs = (SELECT ndcg AS theirs, $by_question[<string> question] AS ours FROM $theirs);"
+        "RETURN { questions: $pairs.len(), lacking: $pairs[WHERE ours = NONE].len(), wins: $pairs[WHERE theirs > ours].len(),"
+        " losses: $pairs[WHERE theirs < ours].len(), ties: $pairs[WHERE theirs = ours].len() }",
+        theirs=told.evaluation.row["id"],
+        ours=scifact.evaluation.row["id"],
+    )
+    assert (verdicts["questions"], verdicts["lacking"]) == (len(texts), 0)
+    assert verdicts["wins"] + verdicts["losses"] + verdicts["ties"] == len(texts)
+    assert verdicts["ties"] < len(texts)
+    history = scifact.database.value("SELECT VALUE retriever FROM eval_run GROUP BY retriever ORDER BY retriever")
+    assert history == ["bm25", "bm25s", "hybrid", "vector"]
 
 
 def test_scifact_is_whole(scifact: Loaded) -> None:

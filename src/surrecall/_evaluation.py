@@ -51,7 +51,8 @@ LET $run = fn::evaluation_run($evaluation, $retriever, $k);
 IF $run != NONE { UPDATE $evaluation SET drafts += $run RETURN NONE };
 """
 _FINGERPRINT = "LET $hash = fn::corpus_hash(); UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
-_UNFINISHED = "SELECT VALUE id FROM evaluation WHERE status = 'running' ORDER BY started DESC, id LIMIT 1"
+# an imported ranking has no retriever that could be asked for the rest
+_UNFINISHED = "SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger != 'import' ORDER BY started DESC, id LIMIT 1"
 
 # a shard should end long before the client gives up on a query (30 s), and be long enough to hide the round trip
 _SHARD_SECONDS = 1.0
@@ -123,6 +124,19 @@ def resume(database: Database, *, jobs: int = 1, progress: Progress = lambda _do
             f"DELETE {record_text(found[0])}, then surrecall evaluate",
         )
     return _drive(database, database.value("SELECT * FROM ONLY $evaluation", evaluation=found[0]), jobs, progress)
+
+
+def finish(database: Database, row: dict[str, Any]) -> Evaluation:
+    """Work out the runs of an evaluation whose answers are all there, and close it."""
+    _draft([database], row, threading.Event())
+    runs = _retried(lambda: database.value("RETURN fn::evaluation_complete($evaluation)", evaluation=row["id"]))
+    return _closed(database, row["id"], runs)
+
+
+def read(database: Database, evaluation: RecordID) -> Evaluation:
+    """An evaluation that is closed."""
+    runs = database.value("SELECT * FROM eval_run WHERE evaluation = $evaluation ORDER BY seq", evaluation=evaluation)
+    return _closed(database, evaluation, runs)
 
 
 def git_revision(folder: Path) -> str | None:
@@ -225,12 +239,19 @@ def _drive(database: Database, row: dict[str, Any], jobs: int, progress: Progres
             "surrecall evaluate --resume",
             by_user=by_user,
         ) from error
-    closed, warnings = database.run(
+    closed = _closed(database, evaluation, runs)
+    unequal = [call.retriever for call in board.calls if not call.agrees]
+    warnings = closed.warnings + [
+        f"{name}: the engine's two executors gave different lists for the same question" for name in unequal
+    ]
+    return Evaluation(closed.row, runs, warnings)
+
+
+def _closed(database: Database, evaluation: RecordID, runs: list[dict[str, Any]]) -> Evaluation:
+    row, warnings = database.run(
         "SELECT * FROM ONLY $evaluation; RETURN fn::evaluation_warnings($evaluation);", evaluation=evaluation
     )
-    unequal = [call.retriever for call in board.calls if not call.agrees]
-    warnings += [f"{name}: the engine's two executors gave different lists for the same question" for name in unequal]
-    return Evaluation(closed, runs, warnings)
+    return Evaluation(row, runs, warnings)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from surrecall._errors import UsageError
 # the names of eval_run and of the keys of fn::evaluate; `k` is a key of its own there
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+.-]{0,63}")
 _RESERVED = ("k",)
+_NAMING = "letters, digits, _ + . - after a first letter, at most 64, and not k"
 _ENTRIES = {"call": str, "returns": str, "prefix": bool}
 
 
@@ -37,6 +38,12 @@ def parse(text: str, source: str = "retrievers.toml") -> list[Retriever]:
     if not tables:
         raise UsageError(f"{source} names no retriever", 'for example: [bm25] with call = "…" and returns = "article"')
     return [_retriever(name, entries, source) for name, entries in tables.items()]
+
+
+def require_name(name: str) -> None:
+    """Raise UsageError unless a retriever can have this name."""
+    if not _NAME.fullmatch(name) or name in _RESERVED:
+        raise UsageError(f"{name!r} can't be the name of a retriever", _NAMING)
 
 
 def compile_dispatcher(retrievers: list[Retriever]) -> str:
@@ -76,7 +83,7 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
     if not _NAME.fullmatch(name) or name in _RESERVED:
         raise UsageError(
             f"{source}: {name!r} can't be the name of a retriever",
-            "letters, digits, _ + . - after a first letter, at most 64, and not k",
+            _NAMING,
         )
     if not isinstance(entries, dict):
         raise UsageError(f"{source}: {name} is no table", f"write [{name}] on a line of its own")

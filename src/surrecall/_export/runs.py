@@ -14,7 +14,7 @@ from surrealdb import RecordID
 
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
-from surrecall._export import ids
+from surrecall._export import ids, source
 from surrecall._export.output import Lines
 from surrecall._render import record_text
 
@@ -110,7 +110,7 @@ def trec_scores(ranking: Sequence[str], scores: Sequence[float] | None) -> tuple
     if scores is not None and len(scores) == len(ranking) and all(_fits(score) for score in scores):
         read = [(_single(score), document.encode()) for score, document in zip(scores, ranking, strict=True)]
         if all(above > below for above, below in pairwise(read)):
-            return [repr(float(score)) for score in scores], True
+            return [str(source.whole(score)) for score in scores], True
     return [str(len(ranking) - place) for place in range(len(ranking))], False
 
 
