@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from surrecall._cli._app import Context, Json, command, export_app
+from surrecall._cli._app import Context, Json, command, export_app, progress_bar
 from surrecall._cli._export import tell
 from surrecall._export import collection, source
 from surrecall._render import counted
@@ -32,8 +32,8 @@ def export_collection(
     Example: surrecall export collection ./papers
     """
     corpus = source.of_project(context.project, context.folder)
-    with context.open() as database:
-        exported = collection.export(database, corpus, folder, question_set, vectors=vectors, force=force)
+    with context.open() as database, progress_bar(context, "exporting") as advance:
+        exported = collection.export(database, corpus, folder, question_set, vectors=vectors, force=force, progress=advance)
     told = (
         f"{counted(exported.documents, 'document')}, {counted(exported.questions, 'question')}, "
         f"{counted(exported.labels, 'label')}, {counted(exported.vectors, 'document vector')}"

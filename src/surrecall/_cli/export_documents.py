@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from surrecall._cli._app import Context, Json, command, export_app
+from surrecall._cli._app import Context, Json, command, export_app, progress_bar
 from surrecall._cli._export import FileArgument, Force, form_of, tell
 from surrecall._export import documents, source
 from surrecall._export.npy import NpyWriter
@@ -31,10 +31,10 @@ def export_documents(
     Example: surrecall export documents corpus.jsonl
     """
     asked = form_of(file, form, documents.Form, documents.Form.JSONL)
-    with context.open() as database, Output(force=force) as output:
+    with context.open() as database, Output(force=force) as output, progress_bar(context, "exporting") as advance:
         corpus = source.of_project(context.project, context.folder)
         writer = NpyWriter(output, npy) if npy is not None else None
-        exported = documents.export(database, corpus, asked, output.lines(file), vectors=vectors, npy=writer)
+        exported = documents.export(database, corpus, asked, output.lines(file), vectors=vectors, npy=writer, progress=advance)
         if writer is not None:
             writer.finish()
     with_vectors = f", {counted(exported.vectors, 'vector')}" if vectors or npy else ""

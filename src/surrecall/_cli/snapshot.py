@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from surrecall._cli._app import Context, Json, command
+from surrecall._cli._app import Context, Json, command, progress_bar
 from surrecall._cli._export import FileArgument, Force, tell
 from surrecall._export import source
 from surrecall._export.output import Output
@@ -20,8 +20,8 @@ def snapshot(context: Context, file: FileArgument, force: Force = False, as_json
 
     Example: surrecall snapshot papers.snapshot
     """
-    with context.open() as database, Output(force=force) as output:
+    with context.open() as database, Output(force=force) as output, progress_bar(context, "reading") as advance:
         corpus = source.of_project(context.project, context.folder)
-        header = write.write(database, context.folder, corpus.tables, output.lines(file))
+        header = write.write(database, context.folder, corpus.tables, output.lines(file), advance)
     told = f"{counted(header.documents, 'document')}, {counted(header.questions, 'question')}"
     tell(context, file, as_json, header, told)

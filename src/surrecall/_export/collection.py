@@ -19,7 +19,6 @@ from surrecall._export.pages import pages
 from surrecall._render import record_text
 
 _ANY_VECTOR = "RETURN (SELECT VALUE id FROM type::table($table) WHERE type::field($vector) != NONE LIMIT 1).len() > 0"
-_QUESTION_VECTORS = "SELECT id, embedding FROM $rows WHERE set = $set LIMIT $limit"
 _LABELS = "qrels/test.tsv"
 _NAMES = ("corpus.jsonl", "queries.jsonl", _LABELS, "corpus.npy", "corpus.ids.txt", "queries.npy", "queries.ids.txt")
 _UNPLACED = ("anchors", "kind", "tags", "split", "note")
@@ -38,7 +37,14 @@ class Exported:
 
 
 def export(
-    database: Database, corpus: source.Source, folder: Path, question_set: str, *, vectors: bool = True, force: bool = False
+    database: Database,
+    corpus: source.Source,
+    folder: Path,
+    question_set: str,
+    *,
+    vectors: bool = True,
+    force: bool = False,
+    progress: source.Progress = source.silent,
 ) -> Exported:
     """Write a collection. Raises DataError naming what the form can't hold, UsageError when the folder is not empty.
 
@@ -56,18 +62,20 @@ def export(
         lines = output.lines(into / "queries.jsonl")
         for row in kept:
             lines.json({"_id": ids.typed(row["id"]), "text": row["text"]})
-        written = _documents(database, corpus, into, output, vectors=vectors)
+        written = _documents(database, corpus, into, output, progress, vectors=vectors)
         if written[1]:
             _question_vectors(database, question_set, labelled, into, output)
     unplaced = sum(any(row.get(name) for name in _UNPLACED) for row in kept)
     return Exported(written[0], len(kept), len(judged), written[1], len(found) - len(kept), unplaced)
 
 
-def _documents(database: Database, corpus: source.Source, into: Path, output: Output, *, vectors: bool) -> tuple[int, int]:
+def _documents(
+    database: Database, corpus: source.Source, into: Path, output: Output, progress: source.Progress, *, vectors: bool
+) -> tuple[int, int]:
     """How many documents were written, and how many vectors."""
     wanted = vectors and corpus.vector is not None and database.value(_ANY_VECTOR, table=corpus.table, **corpus.fields)
     npy = NpyWriter(output, into / "corpus.npy") if wanted else None
-    lines, count = output.lines(into / "corpus.jsonl"), 0
+    lines, count, total = output.lines(into / "corpus.jsonl"), 0, source.count(database, corpus.table)
     for row in documents.rows(database, corpus, vectors=npy is not None):
         title, text = row.get("title") or None, row["text"]
         if not text.strip():
@@ -82,6 +90,7 @@ def _documents(database: Database, corpus: source.Source, into: Path, output: Ou
         if npy is not None:
             _add(npy, row, row.get("vector"))
         count += 1
+        progress(count, total)
     if npy is not None:
         npy.finish()
     return count, npy.count if npy else 0
@@ -91,7 +100,7 @@ def _question_vectors(database: Database, question_set: str, wanted: set[Any], i
     """The questions' vectors, where there are some."""
     npy: NpyWriter | None = None
     lacking: dict[str, Any] | None = None
-    for page in pages(database, database.table("question"), _QUESTION_VECTORS, set=question_set):
+    for page in pages(database, database.table("question"), "id, embedding", source.IN_SET, set=question_set):
         for row in page:
             if source.key(row["id"]) not in wanted:
                 continue

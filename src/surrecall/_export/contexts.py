@@ -12,10 +12,7 @@ from surrecall._export.output import Lines
 from surrecall._export.pages import pages
 from surrecall._render import record_text
 
-_QUESTIONS = """
-SELECT id, text, fn::labels_of({ judged: judged, relevant: relevant })[WHERE grade >= 1] AS labels FROM $rows
-WHERE $set = NONE OR set = $set LIMIT $limit
-"""
+_QUESTIONS = "id, text, fn::labels_of({ judged: judged, relevant: relevant })[WHERE grade >= 1] AS labels"
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ def export(
     """
     source.require_set(database, question_set)
     questions = contexts = missing = 0
-    for page in pages(database, database.table("question"), _QUESTIONS, set=question_set):
+    for page in pages(database, database.table("question"), _QUESTIONS, source.IN_SET, set=question_set):
         for batch in ids.batches(page, 50):
             wanted = {source.key(label["document"]): label["document"] for row in batch for label in row["labels"]}
             there = source.documents(database, corpus, list(wanted.values()))

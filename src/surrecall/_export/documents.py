@@ -16,9 +16,6 @@ from surrecall._export.output import Lines
 from surrecall._export.pages import pages
 from surrecall._render import record_text
 
-_DOCUMENTS = source.DOCUMENTS
-_WITHOUT_VECTORS = "SELECT id, title, type::field($text) AS text FROM $rows LIMIT $limit"
-_IDS = "SELECT id FROM $rows LIMIT $limit"
 COLUMNS = ("id", "title", "text")
 
 
@@ -38,7 +35,14 @@ class Exported:
 
 
 def export(
-    database: Database, corpus: source.Source, form: Form, lines: Lines, *, vectors: bool = False, npy: NpyWriter | None = None
+    database: Database,
+    corpus: source.Source,
+    form: Form,
+    lines: Lines,
+    *,
+    vectors: bool = False,
+    npy: NpyWriter | None = None,
+    progress: source.Progress = source.silent,
 ) -> Exported:
     """Write every document, by id. Raises DataError naming what the form can't hold."""
     wanted = vectors or npy is not None
@@ -47,8 +51,10 @@ def export(
     write_row = lines.table(COLUMNS + (("vector",) if vectors else ())) if form is Form.CSV else None
     found = rows(database, corpus, vectors=wanted) if form is Form.JSONL else by_text(database, corpus, vectors=wanted)
     documents = with_vector = 0
+    total = source.count(database, corpus.table)
     for row in found:
         documents += 1
+        progress(documents, total)
         vector = row.get("vector")
         with_vector += vector is not None
         if npy is not None:
@@ -71,15 +77,15 @@ def export(
 
 def rows(database: Database, corpus: source.Source, *, vectors: bool) -> Iterator[dict[str, Any]]:
     """The documents in id order."""
-    statement = _DOCUMENTS if vectors else _WITHOUT_VECTORS
-    for page in pages(database, corpus.table, statement, size="text", **corpus.fields):
+    fields = f"{source.PLAIN}, {source.VECTOR}" if vectors else source.PLAIN
+    for page in pages(database, corpus.table, fields, size="text", **corpus.fields):
         for row in page:
             yield _checked(row, corpus)
 
 
 def by_text(database: Database, corpus: source.Source, *, vectors: bool) -> Iterator[dict[str, Any]]:
     """The documents in the order of their ids as text, as a table of text has them. Raises DataError where two read the same."""
-    found = [row["id"] for page in pages(database, corpus.table, _IDS) for row in page]
+    found = [row["id"] for page in pages(database, corpus.table, "id") for row in page]
     ids.refuse_twins(database, found, "CSV")
     if all(isinstance(record.id, str) for record in found):
         # the engine sorts texts as Python does

@@ -15,10 +15,7 @@ from surrecall._export.output import Lines
 from surrecall._export.pages import pages
 from surrecall._render import record_text
 
-_LABELS = """
-SELECT id, fn::labels_of({ judged: judged, relevant: relevant }) AS labels FROM $rows
-WHERE $set = NONE OR set = $set LIMIT $limit
-"""
+_LABELS = "id, fn::labels_of({ judged: judged, relevant: relevant }) AS labels"
 COLUMNS = ("question", "document", "grade")
 _BEIR_COLUMNS = ("query-id", "corpus-id", "score")
 
@@ -63,7 +60,7 @@ def export(database: Database, form: Form, lines: Lines, question_set: str | Non
 
 def of_set(database: Database, question_set: str | None) -> tuple[int, list[Label]]:
     """The number of questions of a set, or of all, and their labels, in id order."""
-    rows = [row for page in pages(database, database.table("question"), _LABELS, set=question_set) for row in page]
+    rows = [row for page in pages(database, database.table("question"), _LABELS, source.IN_SET, set=question_set) for row in page]
     return len(rows), [Label(row["id"], label["document"], label["grade"]) for row in rows for label in row["labels"]]
 
 

@@ -9,21 +9,23 @@ from surrealdb import BoundExcluded, Range, RecordID, Table
 
 from surrecall._database import Database
 
+# A range of ids gives rows in their order. Inside a closure it is read up to LIMIT; outside, on the other executor, to its end,
+# so that each page would cost as much as all that are left.
+_PAGE = "RETURN [$rows].map(|$from| (SELECT {fields} FROM $from WHERE {where} LIMIT $limit))[0]"
 _FIRST, _LARGEST = 50, 500
 # what an answer should not be larger than, by much, in characters
 _ROOM = 4_000_000
 
 
 def pages(
-    database: Database, table: str, statement: str, size: str | None = None, **variables: Any
+    database: Database, table: str, fields: str, where: str = "true", *, size: str | None = None, **variables: Any
 ) -> Iterator[list[dict[str, Any]]]:
     """Pages of rows in the order of their ids, as the engine sorts them.
 
-    `statement` is a SELECT that gives `id`, of `$rows`, which it reads up to `$limit`: `SELECT id, text FROM $rows LIMIT $limit`.
-    `size` names a text field whose length decides how many rows the next page has.
+    `fields` is what a SELECT takes, `id` among it; `size` names a text of it whose length decides how many rows come next.
     """
     rows: Any = Table(table)
-    limit = _FIRST
+    limit, statement = _FIRST, _PAGE.format(fields=fields, where=where)
     while True:
         page: list[dict[str, Any]] = database.value(statement, rows=rows, limit=limit, **variables)
         if page:

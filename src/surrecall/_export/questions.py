@@ -17,10 +17,7 @@ from surrecall._export.output import Lines
 from surrecall._export.pages import pages
 from surrecall._render import record_text
 
-_SELECT = "SELECT {fields} FROM $rows WHERE $set = NONE OR set = $set LIMIT $limit"
 _FIELDS = "id, text, relevant, judged, answerable, anchors, set, kind, tags, split, source, note"
-_PLAIN = _SELECT.format(fields=_FIELDS)
-_WITH_VECTORS = _SELECT.format(fields=f"{_FIELDS}, embedding, embedding_model")
 COLUMNS = ("id", "text", "relevant", "grades", "anchors", "answerable", "set", "kind", "tags", "split", "source", "note")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
@@ -64,8 +61,8 @@ def export(database: Database, form: Form, lines: Lines, question_set: str | Non
 
 def rows(database: Database, question_set: str | None, *, vectors: bool = False) -> Iterator[dict[str, Any]]:
     """The questions of a set, or of all, in id order."""
-    statement = _WITH_VECTORS if vectors else _PLAIN
-    for page in pages(database, database.table("question"), statement, set=question_set):
+    fields = f"{_FIELDS}, embedding, embedding_model" if vectors else _FIELDS
+    for page in pages(database, database.table("question"), fields, source.IN_SET, set=question_set):
         yield from page
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,21 @@ from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 from surrecall._settings import ProjectFile
 
+_COUNT = "RETURN (SELECT count() FROM type::table($table) GROUP ALL)[0].count ?? 0"
 _SETS = "SELECT VALUE set FROM question GROUP BY set ORDER BY set"
-DOCUMENTS = """
-SELECT id, title, type::field($text) AS text, IF $vector != NONE { type::field($vector) } AS vector FROM $rows LIMIT $limit
-"""
+# what a SELECT takes of a document, by bound paths
+PLAIN = "id, title, type::field($text) AS text"
+VECTOR = "IF $vector != NONE { type::field($vector) } AS vector"
+_OF_IDS = f"SELECT {PLAIN}, {VECTOR} FROM $ids"  # noqa: S608 - of constants
+# a condition on questions: those of a set, or of all
+IN_SET = "($set = NONE OR set = $set)"
+
+
+Progress = Callable[[int, int], None]
+
+
+def silent(_done: int, _all: int) -> None:
+    """Progress that nobody is told of."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,12 @@ def of_project(project: ProjectFile, folder: Path) -> Source:
     )
 
 
+def count(database: Database, table: str) -> int:
+    """The rows of a table."""
+    found: int = database.value(_COUNT, table=table)
+    return found
+
+
 def require_set(database: Database, wanted: str | None) -> None:
     """Raise UsageError when a golden set is not there, DataError when there is no question at all."""
     there: list[str] = database.value(_SETS)
@@ -71,7 +88,7 @@ def require_set(database: Database, wanted: str | None) -> None:
 
 def documents(database: Database, source: Source, ids: Sequence[RecordID]) -> dict[tuple[str, str, str], dict[str, Any]]:
     """The documents that are there of these, by key."""
-    rows = database.value(DOCUMENTS, rows=list(ids), limit=len(ids), **source.fields)
+    rows = database.value(_OF_IDS, ids=list(ids), **source.fields)
     return {key(row["id"]): row for row in rows}
 
 

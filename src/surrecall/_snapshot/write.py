@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,23 +14,29 @@ from surrealdb import escape_identifier
 from surrecall import _inventory
 from surrecall._database import Database
 from surrecall._errors import DataError, SchemaError
+from surrecall._export import source
 from surrecall._export.output import Lines
 from surrecall._export.pages import pages
 from surrecall._settings import PROJECT_FILE
 from surrecall._snapshot.form import Header, Kind, Writer
 
 _SETS = "SELECT set, count() AS questions FROM question GROUP BY set ORDER BY set"
-_COUNT = "RETURN (SELECT count() FROM type::table($table) GROUP ALL)[0].count ?? 0"
-_ROWS = "SELECT id, <string> $this AS row FROM $rows LIMIT $limit"
 _OF_TABLES = ("table", "field", "event")
 
 
-def write(database: Database, folder: Path, tables: Sequence[str], lines: Lines) -> Header:
+def write(
+    database: Database, folder: Path, tables: Sequence[str], lines: Lines, progress: source.Progress = source.silent
+) -> Header:
     """Write the corpus tables, every golden set, and what defines them, with the files of the project in a folder.
 
     Raises DataError when it changed while it was read.
     """
     header = state(database, tables)
+    done, total = itertools.count(1), header.documents + header.questions
+
+    def told() -> None:
+        progress(next(done), total)
+
     writer = Writer(lines, header)
     for name, text in project_files(folder).items():
         writer.file(name, text)
@@ -39,12 +46,12 @@ def write(database: Database, folder: Path, tables: Sequence[str], lines: Lines)
             writer.block(Kind.DEFINE, definition.label, f"{definition.text};")
     for table in tables:
         head = f"OPTION IMPORT; INSERT INTO {escape_identifier(table)}"
-        writer.rows(Kind.DOCUMENTS, table, head, _printed(database, table))
+        writer.rows(Kind.DOCUMENTS, table, head, _printed(database, table, told))
     for definition in definitions:
         if definition.kind == "index":
             writer.block(Kind.INDEX, definition.label, f"{definition.text};")
     questions = database.table("question")
-    writer.rows(Kind.QUESTIONS, questions, f"INSERT INTO {escape_identifier(questions)}", _printed(database, questions))
+    writer.rows(Kind.QUESTIONS, questions, f"INSERT INTO {escape_identifier(questions)}", _printed(database, questions, told))
     writer.end()
     if state(database, tables) != header:
         raise DataError("documents or questions changed while they were read", "surrecall snapshot again, while nobody writes")
@@ -60,7 +67,7 @@ def state(database: Database, tables: Sequence[str]) -> Header:
     return Header(
         surrecall=version("surrecall"),
         engine=database.version,
-        tables={table: database.value(_COUNT, table=table) for table in tables},
+        tables={table: source.count(database, table) for table in tables},
         corpus_hash=database.value("RETURN fn::corpus_hash()"),
         golden_sets=sets,
     )
@@ -105,9 +112,10 @@ def _exactly(path: Path) -> str:
         raise SchemaError(f"{path} can't be read: {error}", "save it as UTF-8 text") from error
 
 
-def _printed(database: Database, table: str) -> Iterator[str]:
-    for page in pages(database, table, _ROWS, size="row"):
+def _printed(database: Database, table: str, told: Callable[[], None]) -> Iterator[str]:
+    for page in pages(database, table, "id, <string> $this AS row", size="row"):
         for row in page:
             if "\n" in row["row"]:
                 raise DataError(f"{row['id']} is printed in several lines", "this is a fault of surrecall's: report it")
+            told()
             yield row["row"]
