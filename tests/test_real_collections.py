@@ -161,7 +161,8 @@ def test_scifact_a_run_of_bm25s_stands_beside_our_bm25_question_by_question(scif
     texts = {question.id: question.text for question in scifact.collection.questions}
     quiet = {"show_progress": False}
     index = bm25s.BM25()
-    index.index(bm25s.tokenize([document.text for document in scifact.collection.documents], stopwords="en", **quiet), **quiet)
+    corpus = [document.text for document in scifact.collection.documents]
+    index.index(bm25s.tokenize(corpus, stopwords="en", **quiet), **quiet)
     found, scores = index.retrieve(bm25s.tokenize(list(texts.values()), stopwords="en", **quiet), k=100, **quiet)
     path = tmp_path / "bm25s.trec"
     path.write_text(
@@ -172,15 +173,16 @@ def test_scifact_a_run_of_bm25s_stands_beside_our_bm25_question_by_question(scif
             if score > 0
         )
     )
-    corpus = Corpus("paper", "abstract", "embedding", 384)
-    told = _import_run.import_run(scifact.database, corpus, _import_run.Options(path, "bm25s", CUTOFFS))
+    paper = Corpus("paper", "abstract", "embedding", 384)
+    told = _import_run.import_run(scifact.database, paper, _import_run.Options(path, "bm25s", CUTOFFS))
     assert told.evaluation is not None
     assert (told.evaluation.row["status"], told.unknown_documents) == ("complete", 0)
     assert told.evaluation.runs[0]["ndcg"] == pytest.approx(scifact.runs["bm25", 10]["ndcg"], abs=0.1)
     verdicts = scifact.database.value(
-        "LET $theirs = (SELECT question, fn::score(ranking, labels, 10).ndcg AS ndcg FROM eval_answer WHERE evaluation = $theirs);"
-        "LET $ours = (SELECT <string> question AS question, fn::score(ranking, labels, 10).ndcg AS ndcg FROM eval_answer"
-        "  WHERE evaluation = $ours AND retriever = 'bm25');"
+        "LET $theirs = (SELECT question, fn::score(ranking, labels, 10).ndcg AS ndcg"
+        "  FROM eval_answer WHERE evaluation = $theirs);"
+        "LET $ours = (SELECT <string> question AS question, fn::score(ranking, labels, 10).ndcg AS ndcg"
+        "  FROM eval_answer WHERE evaluation = $ours AND retriever = 'bm25');"
         "LET $by_question = object::from_entries($ours.map(|$row| [$row.question, $row.ndcg]));"
         "LET $pairs = (SELECT ndcg AS theirs, $by_question[<string> question] AS ours FROM $theirs);"
         "RETURN { questions: $pairs.len(), lacking: $pairs[WHERE ours = NONE].len(), wins: $pairs[WHERE theirs > ours].len(),"
