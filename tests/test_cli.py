@@ -26,10 +26,19 @@ COMMANDS = (
     "seed",
     "import collection",
     "embed",
+    "import snapshot",
     "import documents",
     "import questions",
     "import labels",
     "import run",
+    "export questions",
+    "export labels",
+    "export run",
+    "export history",
+    "export documents",
+    "export collection",
+    "export contexts",
+    "snapshot",
     "evaluate",
     "questions",
     "retrieve",
@@ -306,8 +315,14 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
     for command in CONNECTING:
         if command.startswith("import ") or command in ASK_FOR_A_PROJECT:
             continue
-        given = {"retrieve": ("bm25", "x"), "init": ("--adopt",), "retriever remove": ("x",)}
-        arguments = (*command.split(), *given.get(command, ()))
+        given = {
+            "retrieve": ["bm25", "x"],
+            "init": ["--adopt"],
+            "retriever remove": ["x"],
+            "snapshot": ["x"],
+            "export run": ["x", "-r", "bm25"],
+        }
+        arguments = [*command.split(), *given.get(command, ["x"] if command.startswith("export ") else [])]
         done = surrecall(*arguments, cwd=tmp_path)
         assert done.returncode == 2, command
         assert "no database is named" in done.stderr

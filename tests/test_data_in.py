@@ -15,7 +15,7 @@ import pytest
 from surrealdb import RecordID
 
 from conftest import fresh_settings
-from surrecall import Database, DataError, SurrecallError, UsageError, _ids, _ingest, _init, _question_file
+from surrecall import Database, DataError, SurrecallError, UsageError, _fields, _ids, _ingest, _init, _question_file, _quoting
 from surrecall._corpus import Corpus
 from surrecall._document_file import Names
 from surrecall._import_documents import ImportedDocuments, import_documents
@@ -353,9 +353,7 @@ def test_replacing_a_grade_and_what_becomes_of_the_mean(filled: Home) -> None:
 
 
 def test_labels_that_fail_on_the_way_are_put_back(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    from surrecall import _import_labels
-
-    monkeypatch.setattr(_import_labels, "_BATCH", 1)
+    monkeypatch.setattr(_ingest, "_SHARD", 1)
     before = filled.everything()
     honest, updates = filled.database.run, iter(range(100))
 
@@ -555,11 +553,28 @@ def test_a_fault_of_a_question_file(filled: Home, name: str, content: str | byte
 
 def test_a_sheet_with_a_row_for_each_label(filled: Home) -> None:
     told = filled.questions("x.csv", 'query,docid,rating\nstar wars,d1,2\nstar wars,d2,0\n"a, b",d3,1\nstar wars,d1,2\n')
-    assert (told.questions, told.labels) == (2, 3)
+    assert (told.questions, told.labels, told.repeated_labels) == (2, 3, 1)
     grades = filled.grades()
     assert grades[_question_file.made_id("star wars")] == {"d1": 2, "d2": 0}
     assert grades[_question_file.made_id("a, b")] == {"d3": 1}
     assert filled.questions("x.csv", "query,docid,rating\nstar wars,d1,2\nstar wars,d2,0\n").questions_there == 1
+
+
+def test_a_label_given_twice_in_a_row(filled: Home) -> None:
+    judged = [{"document": "d1", "grade": 2}, {"document": "d1", "grade": 2}]
+    rows = objects({"id": "a", "text": "x", "relevant": ["d1", "d1", "d2"]}, {"id": "b", "text": "y", "judged": judged})
+    assert (filled.questions("x.jsonl", rows).labels, filled.questions("x.jsonl", rows).repeated_labels) == (3, 2)
+    assert filled.questions("x.csv", "id,text,relevant,grades\nc,z,d1|d2|d1,1|0|1\n").repeated_labels == 1
+    clash = objects({"id": "d", "text": "y", "judged": [{"document": "d1", "grade": 2}, {"document": "d1", "grade": 0}]})
+    refused(filled, lambda: filled.questions("y.jsonl", clash), "y.jsonl:1: two grades for 'd1'")
+    refused(filled, lambda: filled.questions("y.csv", "id,text,relevant,grades\nd,z,d1|d1,1|0\n"), "y.csv:2: two grades for 'd1'")
+
+
+def test_questions_with_many_labels_go_in_several_statements(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ingest, "_SHARD", 6)
+    rows = [{"id": f"m{number}", "text": "x", "relevant": ["d1", "d2"]} for number in range(5)]
+    assert [len(shard) for shard in _ingest.shards(rows, lambda row: len(row["relevant"]))] == [2, 2, 1]
+    assert filled.questions("x.jsonl", objects(*rows)).questions == 5
 
 
 def test_the_id_that_is_made_of_a_text() -> None:
@@ -739,6 +754,22 @@ def test_a_fault_of_a_document_file(filled: Home, name: str, content: str, compl
 def test_a_cell_may_hold_a_whole_book(home: Home) -> None:
     assert home.documents("d.csv", sheet([["id", "text"], ["a", "word " * 60_000]])).documents == 1
     assert home.database.value("SELECT VALUE string::len(abstract) FROM ONLY paper:a") == 300_000
+
+
+def test_a_title_that_the_table_has_no_field_for(home: Home) -> None:
+    home.database.run("DEFINE TABLE paper SCHEMAFULL; DEFINE FIELD abstract ON paper TYPE string;")
+    told = home.documents("d.jsonl", objects({"id": "a", "title": "t", "text": "x"}), dry_run=True)
+    assert (told.documents, told.titles_left_out) == (1, 1)
+
+
+def test_the_path_of_a_field() -> None:
+    assert _quoting.parts("meta.body") == ("meta", "body")
+    assert _quoting.parts("meta.`odd.name \\` x`.⟨a b⟩") == ("meta", "odd.name ` x", "a b")
+    row: dict[str, Any] = {"id": 1}
+    _fields.place(row, "meta.body", "x")
+    _fields.place(row, "meta.more", "y")
+    assert row == {"id": 1, "meta": {"body": "x", "more": "y"}}
+    assert [_fields.pick(row, path) for path in ("meta.body", "meta.none", "none.body", "id.x")] == ["x", None, None, None]
 
 
 def test_the_first_ten_faults_are_shown(filled: Home) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from surrealdb import RecordID
 
-from surrecall import Options, SurrecallError, UsageError, _import_run, evaluate, resume
+from surrecall import Options, SurrecallError, UsageError, _import_run, _ingest, evaluate, resume
 from surrecall._import_run import ImportedRun, import_run
 from test_cli import surrecall
 from test_data_in import CORPUS, Home, filled, home, objects, refused
@@ -259,7 +259,7 @@ def test_an_import_that_fails_leaves_nothing(filled: Home, monkeypatch: pytest.M
 
 
 def test_an_import_that_was_cut_off_is_named_not_resumed_and_replaced(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_import_run, "_SHARD", 1)
+    monkeypatch.setattr(_ingest, "_SHARD", 1)
     cut(filled, monkeypatch, "fn::evaluation_complete", gone=True)
     with pytest.raises(SurrecallError, match="gone"):
         run(filled, "q1 Q0 d5 1 1 x\n")

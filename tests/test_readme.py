@@ -28,7 +28,9 @@ COLLECTION = [text for text in SHELL if "import collection" in text]
 EMBEDDING = [text for text in SHELL if text.startswith("export") and "surrecall embed --embedder hashing --all" in text]
 IMPORTS = [text for text in SHELL if "import documents" in text]
 ADOPTION = [text for text in SHELL if "init --adopt" in text]
-COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + ADOPTION]
+EXPORT = [text for text in SHELL if "surrecall export" in text]
+_RUN_APART = SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + EXPORT + ADOPTION
+COMMANDS = [text for text in SHELL if text not in _RUN_APART]
 
 
 def shell(script: str, cwd: Path, **variables: str) -> str:
@@ -58,8 +60,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, ADOPTION, COMMANDS)
-    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1]
+    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMMANDS)
+    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -153,6 +155,17 @@ def test_the_five_minutes_for_a_database_that_is_there(target: Settings, tmp_pat
     shell("surrecall check && surrecall remove --yes", tmp_path, **{key: str(value) for key, value in where.items()})
     with Database(target) as database:
         assert foreign.state(database) == before
+
+
+def test_the_commands_that_take_data_out(tmp_path: Path) -> None:
+    before = "surrecall apply && surrecall seed && surrecall evaluate -k 1,3,5\n"
+    after = "export SURREAL_URL=surrealkv://copy.db && surrecall evaluate -k 1,3,5 && surrecall export collection ./again\n"
+    shown = shell(before + EXPORT[0] + after + "diff -r centre again", tmp_path, SURREAL_URL="surrealkv://recall.db")
+    assert "loaded 10 documents and 8 questions, equal to their source" in shown
+    # the figures of the copy are those of the source
+    tables = re.findall(r"^(?:retriever .*\n)(?:\w+ +\d.*\n){9}", shown, re.MULTILINE)
+    assert len(tables) == 2
+    assert tables[0] == tables[1]
 
 
 def test_the_table_of_the_demo() -> None:

@@ -135,8 +135,10 @@ def _documents(path: Path, vectors: _vectors.Vectors | None, faults: Faults) -> 
         elif vectors is not None and str(name) not in vectors:
             faults.add(path, number, "a document without a vector", line)
         else:
-            # many collections open the text with the title; it counts once
-            whole = text if title is None or text.startswith(title) else f"{title}\n{text}"
+            # many collections open the text with the title; it counts once, and not at all where the text is said to be whole
+            metadata = row.get("metadata")
+            complete = isinstance(metadata, dict) and metadata.get("whole_text") is True
+            whole = text if title is None or complete or text.startswith(title) else f"{title}\n{text}"
             yield Document(name, title, whole, vectors[str(name)] if vectors else None)
 
 

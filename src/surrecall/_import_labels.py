@@ -122,14 +122,14 @@ def _store(database: Database, source: str, changes: list[tuple[dict[str, Any], 
     """Write the new labels; after a failure the old ones are put back."""
     written: list[dict[str, Any]] = []
     with _ingest.logged(database, source, 0, len(changes), undo=_putting_back(database, written)):
-        for batch in _ingest.batches(changes, _BATCH):
+        for batch in _ingest.shards(changes, lambda change: len(_judged(change[1]))):
             written += [{"judged": None, **old} for old, _ in batch]
             database.run(_SET, rows=[new for _, new in batch])
 
 
 def _putting_back(database: Database, written: list[dict[str, Any]]) -> Callable[[], None]:
     def undo() -> None:
-        for batch in _ingest.batches(written, _BATCH):
+        for batch in _ingest.shards(written, lambda row: len(_judged(row))):
             try:
                 database.run(_SET, rows=batch)
             except SurrecallError as error:

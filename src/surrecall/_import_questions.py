@@ -103,7 +103,7 @@ def import_questions(database: Database, project: Path, corpus: Corpus, options:
         labels=sum(len(row.get("judged") or row["relevant"]) for row in fresh),
         questions_there=len(rows) - len(fresh),
         unlabelled=unlabelled,
-        repeated_labels=gathered.repeated if gathered else 0,
+        repeated_labels=(gathered.repeated if gathered else 0) + sum(entry.repeated for entry, _ in rows),
         dry_run=options.dry_run,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _evaluation, _ids, _label_file, _retrievers, _run_file
+from surrecall import _evaluation, _ids, _ingest, _label_file, _retrievers, _run_file
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import DataError, SurrecallError
@@ -22,8 +22,6 @@ _SAMPLES = "SELECT VALUE id FROM type::table($table) LIMIT 2"
 _SETS = "SELECT VALUE set FROM question GROUP BY set"
 _STORE = "fn::import_answers($evaluation, $answers)"
 _FINGERPRINT = "LET $hash = fn::corpus_hash(); UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
-# documents a statement: few enough to end well within the client's patience
-_SHARD = 5_000
 
 Progress = Callable[[int, int], None]
 
@@ -145,7 +143,7 @@ def _record(
         for other in left:
             _discard(database, other)
         done = 0
-        for shard in _shards(asked, listed):
+        for shard in _ingest.shards(asked, lambda question: len(listed[question.id])):
             answers = [{"question": question, "listed": listed[question.id]} for question in shard]
             database.run(_STORE, evaluation=evaluation, answers=answers)
             done += len(shard)
@@ -162,20 +160,6 @@ def _record(
 def _discard(database: Database, evaluation: RecordID) -> None:
     while database.value("RETURN fn::import_discard($evaluation)", evaluation=evaluation):
         pass
-
-
-def _shards(asked: list[RecordID], listed: dict[Any, list[dict[str, Any]]]) -> Iterator[list[RecordID]]:
-    """Questions with about as many documents as a statement should take."""
-    shard: list[RecordID] = []
-    size = 0
-    for question in asked:
-        shard.append(question)
-        size += 1 + len(listed[question.id])
-        if size >= _SHARD:
-            yield shard
-            shard, size = [], 0
-    if shard:
-        yield shard
 
 
 def _among(asked: list[RecordID], names: list[_ids.Name]) -> dict[_ids.Name, list[RecordID]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from surrealdb import RecordID
 
@@ -43,10 +43,14 @@ _THERE = "SELECT VALUE id FROM $ids"
 _FINISHED = "UPDATE import_log SET finished = time::now() WHERE id = $log OR (source = $source AND finished = NONE) RETURN NONE"
 _ADD_QUESTIONS = "BEGIN; INSERT INTO question $rows RETURN NONE; COMMIT;"
 
+# labels or answers a statement: about five seconds of work
+_SHARD = 5_000
+
 # a build that has not moved for as long will not
 _STALLED = 60.0
 
 Progress = Callable[[int, int], None]
+_Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ def add_documents(
 
 def add_questions(database: Database, rows: list[dict[str, Any]], added: list[RecordID]) -> None:
     """Insert rows of the golden set, whole batches or none of them."""
-    for batch in batches(rows, _BATCH_WITHOUT_INDEXES):
+    for batch in shards(rows, lambda row: len(row.get("judged") or row["relevant"])):
         added += [row["id"] for row in batch]
         database.run(_ADD_QUESTIONS, rows=batch)
 
@@ -280,6 +284,20 @@ def _take_out(database: Database, added: Sequence[RecordID], log: RecordID | Non
     except SurrecallError:
         # the database went away; check names the import, and importing the same files again finishes it
         return
+
+
+def shards(rows: Iterable[_Row], weight: Callable[[_Row], int]) -> Iterator[list[_Row]]:
+    """Rows in lists of as many as a statement should take, by the labels or documents of each: the client waits 30 s."""
+    shard: list[_Row] = []
+    size = 0
+    for row in rows:
+        shard.append(row)
+        size += 1 + weight(row)
+        if size >= _SHARD or len(shard) >= _BATCH_WITHOUT_INDEXES:
+            yield shard
+            shard, size = [], 0
+    if shard:
+        yield shard
 
 
 def batches(rows: Sequence[Any], size: int) -> Iterator[list[Any]]:

@@ -55,7 +55,7 @@ class Fault(Exception):
 class Entry:
     """One question of a file. `relevant` are plain labels, `judged` graded ones; at most one of the two is there.
 
-    `name` is None when the file gives no id. `answerable` is None when the file does not say.
+    `name` is None when the file gives no id. `answerable` is None when the file does not say. `repeated` labels were given again.
     """
 
     line: int
@@ -69,6 +69,7 @@ class Entry:
     details: dict[str, Any] = field(default_factory=dict)
     embedding: list[float] | None = None
     model: str | None = None
+    repeated: int = 0
 
     @property
     def is_labelled(self) -> bool:
@@ -163,11 +164,13 @@ def _merged(path: Path, entries: Iterator[Entry], faults: Faults) -> list[Entry]
         if clash is not None:
             faults.add(path, entry.line, f"another grade of {clash.shown} than in line {first.line} or below", entry.content)
             continue
-        found[key] = replace(
+        merged = replace(
             first,
             relevant=list(dict.fromkeys([*first.relevant, *entry.relevant])),
             judged=list((judged | dict(entry.judged)).items()),
         )
+        given = sum(len(part.relevant) + len(part.judged) + part.repeated for part in (first, entry))
+        found[key] = replace(merged, repeated=given - len(merged.relevant) - len(merged.judged))
     for entry in found.values():
         if entry.relevant and entry.judged:
             faults.add(path, entry.line, "some documents of the question have a grade and some have none", entry.content)
@@ -179,24 +182,23 @@ def _of_json(row: _tabular.Row) -> Entry:
     name = row.name("id")
     if "id" in fields and name is None:
         raise Fault("the id is neither a text nor a whole number of 64 bits")
-    judged = []
+    judged: dict[_ids.Name, float | int] = {}
     for label in _list(fields, "judged"):
         if not isinstance(label, dict) or set(label) != {"document", "grade"} or isinstance(label["grade"], str):
             raise Fault('judged holds {"document": …, "grade": a number}')
         grade, wrong = _tabular.grade(label["grade"])
         if wrong:
             raise Fault(wrong)
-        judged.append((_document(label["document"]), grade))
+        document = _document(label["document"])
+        if judged.setdefault(document, grade) != grade:
+            raise Fault(f"two grades for {document.shown}")
     anchors = []
     for anchor in _list(fields, "anchors"):
         if not isinstance(anchor, dict) or set(anchor) != {"document", "phrase"}:
             raise Fault('anchors holds {"document": …, "phrase": "…"}')
         anchors.append(_anchor(_document(anchor["document"]), anchor["phrase"]))
     relevant = [_document(value) for value in _list(fields, "relevant")]
-    graded = [name for name, _ in judged]
-    if len(set(graded)) < len(graded):
-        raise Fault("a document is judged twice")
-    if judged and any(document not in graded for document in relevant):
+    if judged and any(document not in judged for document in relevant):
         raise Fault("relevant names a document that judged does not; give one of the two")
     answerable = fields.get("answerable")
     if answerable is not None and not isinstance(answerable, bool):
@@ -208,33 +210,33 @@ def _of_json(row: _tabular.Row) -> Entry:
         name=name,
         text=_text(fields, "text"),
         relevant=[] if judged else list(dict.fromkeys(relevant)),
-        judged=judged,
+        judged=list(judged.items()),
         answerable=answerable,
         anchors=anchors,
         details=_details(fields, _list(fields, "tags")),
         embedding=None if embedding is None else vector(embedding),
         model=_text(fields, "embedding_model") or None,
+        repeated=len(_list(fields, "judged")) - len(judged) if judged else len(relevant) - len(set(relevant)),
     )
 
 
 def _of_cells(row: _tabular.Row) -> Entry:
     fields = row.fields
-    documents = [_document(value) if typed else _ids.Name(value) for value, typed in _members(fields, "relevant")]
+    documents = [_cell_document(value) if typed else _ids.Name(value) for value, typed in _members(fields, "relevant")]
     grades = [value for value, _ in _members(fields, "grades")]
     if grades and len(grades) != len(documents):
         raise Fault(f"{len(grades)} grades for {len(documents)} documents")
-    judged: list[tuple[_ids.Name, float | int]] = []
+    judged: dict[_ids.Name, float | int] = {}
     for document, given in zip(documents, grades, strict=False):
         grade, wrong = _tabular.grade(given)
         if wrong:
             raise Fault(wrong)
-        if dict(judged).get(document, grade) != grade:
+        if judged.setdefault(document, grade) != grade:
             raise Fault(f"two grades for {document.shown}")
-        judged.append((document, grade))
     anchors = []
     for value, typed in _members(fields, "anchors"):
         if typed and isinstance(value, dict) and set(value) == {"document", "phrase"}:
-            anchors.append(_anchor(_document(value["document"]), value["phrase"]))
+            anchors.append(_anchor(_cell_document(value["document"]), value["phrase"]))
         elif not typed and "::" in value:
             name, _, phrase = value.partition("::")
             anchors.append(_anchor(_ids.Name(name.strip()), phrase.strip()))
@@ -249,10 +251,11 @@ def _of_cells(row: _tabular.Row) -> Entry:
         name=row.name("id"),
         text=_text(fields, "text"),
         relevant=[] if judged else list(dict.fromkeys(documents)),
-        judged=list(dict(judged).items()),
+        judged=list(judged.items()),
         answerable=_WORDS[said] if said else None,
         anchors=anchors,
         details=_details(fields, [value if typed else value.strip() for value, typed in _members(fields, "tags")]),
+        repeated=len(documents) - len(set(documents)),
     )
 
 
@@ -315,6 +318,12 @@ def _document(value: Any) -> _ids.Name:
     if name is None:
         raise Fault(f"{value!r} is no id of a document")
     return name
+
+
+def _cell_document(value: Any) -> _ids.Name:
+    """An id in a JSON array in a cell: there too a text is a text of the table, which may mean a number."""
+    name = _document(value)
+    return _ids.Name(value) if isinstance(value, str) else name
 
 
 def _anchor(document: _ids.Name, phrase: Any) -> tuple[_ids.Name, str]:

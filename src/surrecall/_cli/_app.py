@@ -41,6 +41,9 @@ app.add_typer(import_app, name="import")
 retriever_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Add, list, remove and try retrievers.")
 app.add_typer(retriever_app, name="retriever")
 
+export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Take data out.")
+app.add_typer(export_app, name="export")
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 # a server that was started a moment ago may not listen yet
