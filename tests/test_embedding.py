@@ -165,7 +165,7 @@ def test_hashing_gives_the_same_numbers_everywhere() -> None:
 
 
 def test_hashing_is_the_same_whatever_unicode_a_python_knows() -> None:
-    """Each character with its neighbours, those that only later versions assigned too; the digest came out on Unicode 13 to 15.1."""
+    """Each character with its neighbours, assigned late or not at all; this came out on Unicode 13 to 15.1."""
     texts = ["".join(map(chr, range(start, start + 12))) for start in range(1, 0x20000, 12)]
     assert sha256(repr(Hashing(64).embed(texts)).encode()).hexdigest()[:16] == "2b36ec4c7b69ea7e"
 
@@ -616,7 +616,7 @@ def test_a_replacement_that_was_cut_off(desk: Desk, endpoint: Endpoint, waits: l
     assert "7 of 10 embedded and kept" in desk.embed(*replace, code=3)
     assert len(waits) == 6
     shown = " ".join(desk.run("evaluate", "-k", "3", code=4).stderr.split())
-    assert "paper.vec its vectors are being replaced by those of m-1, which is unfinished" in shown
+    assert "paper.vec is being filled with vectors of m-1 in place of the others" in shown
     with pytest.raises(DataError, match="vectors of two models"), Database(desk.settings) as database:
         database.value("RETURN fn::evaluate(3)")
     shown = " ".join(desk.run("check", code=4).stdout.split())
