@@ -26,14 +26,34 @@ COMMANDS = (
     "seed",
     "import collection",
     "embed",
+    "import snapshot",
+    "import documents",
+    "import questions",
+    "import labels",
+    "import run",
+    "export questions",
+    "export labels",
+    "export run",
+    "export history",
+    "export documents",
+    "export collection",
+    "export contexts",
+    "snapshot",
     "evaluate",
     "questions",
     "retrieve",
     "history",
     "check",
     "bundle",
+    "remove",
+    "retriever add",
+    "retriever list",
+    "retriever remove",
+    "retriever test",
 )
-CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "init", "bundle"))
+CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "bundle", "retriever list"))
+# a folder without a project is said before a missing address
+ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -293,10 +313,16 @@ def test_a_login_in_the_address_is_never_shown(tmp_path: Path) -> None:
 
 def test_no_database_named_is_usage(tmp_path: Path) -> None:
     for command in CONNECTING:
-        if command == "import collection":
-            # it asks for a project first, see test_collection.py
+        if command.startswith("import ") or command in ASK_FOR_A_PROJECT:
             continue
-        arguments = (command, "bm25", "x") if command == "retrieve" else (command,)
+        given = {
+            "retrieve": ["bm25", "x"],
+            "init": ["--adopt"],
+            "retriever remove": ["x"],
+            "snapshot": ["x"],
+            "export run": ["x", "-r", "bm25"],
+        }
+        arguments = [*command.split(), *given.get(command, ["x"] if command.startswith("export ") else [])]
         done = surrecall(*arguments, cwd=tmp_path)
         assert done.returncode == 2, command
         assert "no database is named" in done.stderr

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 import pytest
+from surrealdb import RecordID
 
 from conftest import fresh_settings
 from surrecall import (
@@ -162,6 +163,30 @@ def test_labels_are_three_however_the_file_was_saved(collection: Path, text: str
     assert {question.id: question.labels for question in read.questions} == {
         "q-7": {"7": 1}, "q-007": {"007": 1}, "q-1e5": {"1e5": 1},
     }  # fmt: skip
+
+
+def test_numbers_of_json_stay_numbers_and_labels_of_text_mean_them(database: Database, project: Path, tmp_path: Path) -> None:
+    docs: list[dict[str, Any]] = [{"id": 7, "text": "seven"}, {"id": "007", "text": "'007'"}, {"id": "8", "text": "'8'"}]
+    queries = [{"id": 1, "text": "seven"}]
+    folder = write(tmp_path / "typed", docs=docs, queries=queries, qrels=[("1", "7", 1), ("1", "007", 1)], vectors=False)
+    ingest(database, project, folder)
+    assert database.value("SELECT VALUE relevant FROM ONLY question:1") == [RecordID("paper", 7), RecordID("paper", "007")]
+    assert ingest(database, project, folder).questions_there == 1
+    both = write(tmp_path / "both", docs=[*docs, {"id": 8, "text": "8"}], queries=queries, qrels=[("1", "8", 1)], vectors=False)
+    with pytest.raises(DataError, match=r"qrels\.tsv:2: the document '8' is ambiguous: the text and the number are both there"):
+        _collection.read(both)
+
+
+@pytest.mark.parametrize("name", ["qrels.tsv", "qrels.trec", "qrels/test.tsv", "qrels.txt"])
+def test_labels_of_four_fields(collection: Path, name: str) -> None:
+    (collection / "qrels.tsv").unlink()
+    (collection / "qrels").mkdir()
+    (collection / name).write_text("q-7 0 7 1\nq-007 0 007 2\nq-1e5\t0\t1e5 1\n")
+    assert {question.id: question.labels for question in _collection.read(collection).questions} == {
+        "q-7": {"7": 1},
+        "q-007": {"007": 2},
+        "q-1e5": {"1e5": 1},
+    }
 
 
 def spoil(folder: Path, name: str, old: str, new: str) -> None:

@@ -251,12 +251,12 @@ def test_the_help_centre_without_a_project(schema: Database, tmp_path: Path) -> 
 def test_a_corpus_that_is_not_known_or_has_no_vectors(schema: Database, folder: Path) -> None:
     with pytest.raises(UsageError, match=r"has no \[corpus\]"):
         _embed.places(None, folder, schema)
-    corpus: Any = types.SimpleNamespace(table="paper", text="a", vector=None, dimension=0)
     with pytest.raises(UsageError, match="has no vector field"):
-        _embed.places(corpus, folder, schema)
-    corpus.vector, corpus.vector_table = "v", "vectors"
-    with pytest.raises(UsageError, match="are in another table"):
-        _embed.places(corpus, folder, schema)
+        _embed.places(Corpus("paper", "a"), folder, schema)
+    aside = Corpus("paper", "a", "v", 4, adopted=True, vector_table="vectors", link="paper")
+    with pytest.raises(UsageError, match="the vectors of paper are in vectors"):
+        _embed.places(aside, folder, schema)
+    assert [place.role for place in _embed.places(aside, folder, schema, ["question"])] == ["question"]
 
 
 NONSENSE: tuple[tuple[tuple[str, ...], str], ...] = (

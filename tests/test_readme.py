@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import foreign
 from conftest import ROOT
-from surrecall import Database, Options, _retrievers, _settings, evaluate
+from surrecall import Database, Options, Settings, _retrievers, _settings, evaluate
+from test_cli import target  # noqa: F401
 from test_collection import write
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,8 +25,12 @@ SHELL = [text for kind, text in BLOCKS if kind == "sh"]
 SET_UP = [text for text in SHELL if "pip install" in text]
 COMPOSE = [text for text in SHELL if "docker-compose" in text]
 COLLECTION = [text for text in SHELL if "import collection" in text]
-EMBEDDING = [text for text in SHELL if "surrecall embed" in text]
-COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION + EMBEDDING]
+EMBEDDING = [text for text in SHELL if text.startswith("export") and "surrecall embed --embedder hashing --all" in text]
+IMPORTS = [text for text in SHELL if "import documents" in text]
+ADOPTION = [text for text in SHELL if "init --adopt" in text]
+EXPORT = [text for text in SHELL if "surrecall export" in text]
+_RUN_APART = SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + EXPORT + ADOPTION
+COMMANDS = [text for text in SHELL if text not in _RUN_APART]
 
 
 def shell(script: str, cwd: Path, **variables: str) -> str:
@@ -54,7 +60,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    assert [len(group) for group in (SET_UP, COMPOSE, COLLECTION, EMBEDDING, COMMANDS)] == [2, 1, 1, 1, 1]
+    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMMANDS)
+    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -93,6 +100,72 @@ def test_the_commands_that_embed(tmp_path: Path) -> None:
     assert "embedded 8 questions and 10 documents with hashing-1, 4 numbers each" in shown
     assert re.search(r"^vector +3 ", shown, re.MULTILINE)
     assert "nothing to embed: 8 questions and 10 documents have their vectors" in shown
+
+
+def test_the_commands_that_bring_data_in(tmp_path: Path) -> None:
+    files = {
+        "docs.jsonl": '{"id": "d1", "text": "one"}\n{"id": 2, "text": "two"}\n',
+        "queries.jsonl": '{"_id": "q1", "text": "which one"}\n',
+        "qrels.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\n",
+        "sheet.csv": "id,text,relevant,kind\nq2,which two,2|d1,numbers\n",
+        "more.trec": "q1 0 2 2\n",
+        "outside.trec": "q1 Q0 2 1 1.5 outside\nq2 Q0 d1 1 0.5 outside\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    shown = shell(IMPORTS[0], tmp_path).splitlines()
+    assert [line for line in shown if re.match("(would import|imported) ", line)] == [
+        "imported 2 documents, 0 with a vector",
+        "imported 1 question, 1 label",
+        "imported 1 question, 2 labels",
+        "would import 1 label, for 1 question",
+        "imported 1 label, for 1 question",
+        "imported 2 lines, 2 of 2 questions answered",
+    ]
+    assert any(re.match(r"outside +10 +0\.500", line) for line in shown)
+
+
+def test_the_five_minutes_for_a_database_that_is_there(target: Settings, tmp_path: Path) -> None:  # noqa: F811
+    """Word for word, but for the address."""
+    with Database(target) as database:
+        foreign.build(database)
+        database.run(
+            "DEFINE FUNCTION fn::shop_search($query: string, $limit: int, $language: string) { RETURN fn::find($query, $limit) };"
+        )
+        before = foreign.state(database)
+    (sheet,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("id,text,relevant")]
+    header, row = sheet.splitlines()
+    assert row.endswith(",d17|d52")
+    (tmp_path / "questions.csv").write_text(f"{header}\n{row.replace('d17|d52', '17|a b/3')}\nfruit,kiwi mango,11\n")
+    first, *commands = ADOPTION[0].splitlines(keepends=True)
+    assert first.startswith("export SURREAL_URL=ws://127.0.0.1:8000 SURREAL_USER=root SURREAL_PASSWORD=")
+    login = {"SURREAL_USER": target.user, "SURREAL_PASSWORD": target.password} if target.user else {}
+    where = {"SURREAL_URL": target.url, "SURREAL_NS": target.namespace, "SURREAL_DB": target.database} | login
+    shown = shell("".join(commands), tmp_path, **{key: str(value) for key, value in where.items()})
+    for line in (
+        "found table my-papers, 40 rows",
+        "found fn::find searches it: retriever find",
+        "imported 2 questions, 3 labels",
+        "added shop to surql/corpus/retrievers.toml and to the database",
+        "2 questions of the set default, 40 documents, complete",
+    ):
+        assert line in shown, shown
+    for name in ("bm25", "vector", "hybrid", "find", "shop"):
+        assert re.search(rf"^{name} +20 ", shown, re.MULTILINE), name
+    shell("surrecall check && surrecall remove --yes", tmp_path, **{key: str(value) for key, value in where.items()})
+    with Database(target) as database:
+        assert foreign.state(database) == before
+
+
+def test_the_commands_that_take_data_out(tmp_path: Path) -> None:
+    before = "surrecall apply && surrecall seed && surrecall evaluate -k 1,3,5\n"
+    after = "export SURREAL_URL=surrealkv://copy.db && surrecall evaluate -k 1,3,5 && surrecall export collection ./again\n"
+    shown = shell(before + EXPORT[0] + after + "diff -r centre again", tmp_path, SURREAL_URL="surrealkv://recall.db")
+    assert "loaded 10 documents and 8 questions, equal to their source" in shown
+    # the figures of the copy are those of the source
+    tables = re.findall(r"^(?:retriever .*\n)(?:\w+ +\d.*\n){9}", shown, re.MULTILINE)
+    assert len(tables) == 2
+    assert tables[0] == tables[1]
 
 
 def test_the_table_of_the_demo() -> None:

@@ -8,17 +8,21 @@ They are not part of this repository. SURRECALL_COLLECTIONS names the folder tha
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import bm25s
 import numpy
 import pytest
 import pytrec_eval
+from surrealdb import RecordID
 
 from conftest import ROOT, fresh_settings
-from surrecall import Database, Evaluation, Options, _collection, _ingest, _init, evaluate
+from surrecall import Database, Evaluation, Options, _adopt, _collection, _import_questions, _import_run, _ingest, _init, evaluate
 from surrecall._corpus import Corpus
+from test_adopt import nobody
 
 CUTOFFS = (10, 100)
 # the whole, 300, is run by hand
@@ -76,19 +80,20 @@ def documentation(pytestconfig: pytest.Config, engine: str, tmp_path_factory: py
 
 def labels_of(loaded: Loaded) -> dict[str, dict[str, int]]:
     return {
-        question.id: {name: int(grade) for name, grade in question.labels.items()} for question in loaded.collection.questions
+        str(question.id): {str(name): int(grade) for name, grade in question.labels.items()}
+        for question in loaded.collection.questions
     }
 
 
 def exact(loaded: Loaded) -> dict[str, dict[str, float]]:
     """The ranking by exact cosine, as a run."""
-    ids = [document.id for document in loaded.collection.documents]
+    ids = [str(document.id) for document in loaded.collection.documents]
     documents = numpy.array([document.vector for document in loaded.collection.documents])
     documents /= numpy.linalg.norm(documents, axis=1, keepdims=True)
-    runs = {}
+    runs: dict[str, dict[str, float]] = {}
     for question in loaded.collection.questions:
         scores = documents @ numpy.array(question.vector)
-        runs[question.id] = {ids[index]: float(scores[index]) for index in numpy.argsort(-scores)[:100]}
+        runs[str(question.id)] = {ids[index]: float(scores[index]) for index in numpy.argsort(-scores)[:100]}
     return runs
 
 
@@ -152,6 +157,102 @@ def test_scifact_both_executors_give_the_same_lists(scifact: Loaded) -> None:
             questions=questions,
         )
         assert equal is True, retriever
+
+
+def test_scifact_a_run_of_bm25s_stands_beside_our_bm25_question_by_question(scifact: Loaded, tmp_path: Path) -> None:
+    ids = [document.id for document in scifact.collection.documents]
+    texts = {question.id: question.text for question in scifact.collection.questions}
+    quiet = {"show_progress": False}
+    index = bm25s.BM25()
+    corpus = [document.text for document in scifact.collection.documents]
+    index.index(bm25s.tokenize(corpus, stopwords="en", **quiet), **quiet)
+    found, scores = index.retrieve(bm25s.tokenize(list(texts.values()), stopwords="en", **quiet), k=100, **quiet)
+    path = tmp_path / "bm25s.trec"
+    path.write_text(
+        "".join(
+            f"{name} Q0 {ids[place]} {rank} {score:.6f} bm25s\n"
+            for name, places, values in zip(texts, found, scores, strict=True)
+            for rank, (place, score) in enumerate(zip(places, values, strict=True), start=1)
+            if score > 0
+        )
+    )
+    paper = Corpus("paper", "abstract", "embedding", 384)
+    told = _import_run.import_run(scifact.database, paper, _import_run.Options(path, "bm25s", CUTOFFS))
+    assert told.evaluation is not None
+    assert (told.evaluation.row["status"], told.unknown_documents) == ("complete", 0)
+    assert told.evaluation.runs[0]["ndcg"] == pytest.approx(scifact.runs["bm25", 10]["ndcg"], abs=0.1)
+    verdicts = scifact.database.value(
+        "LET $theirs = (SELECT question, fn::score(ranking, labels, 10).ndcg AS ndcg"
+        "  FROM eval_answer WHERE evaluation = $theirs);"
+        "LET $ours = (SELECT <string> question AS question, fn::score(ranking, labels, 10).ndcg AS ndcg"
+        "  FROM eval_answer WHERE evaluation = $ours AND retriever = 'bm25');"
+        "LET $by_question = object::from_entries($ours.map(|$row| [$row.question, $row.ndcg]));"
+        "LET $pairs = (SELECT ndcg AS theirs, $by_question[<string> question] AS ours FROM $theirs);"
+        "RETURN { questions: $pairs.len(), lacking: $pairs[WHERE ours = NONE].len(), wins: $pairs[WHERE theirs > ours].len(),"
+        " losses: $pairs[WHERE theirs < ours].len(), ties: $pairs[WHERE theirs = ours].len() }",
+        theirs=told.evaluation.row["id"],
+        ours=scifact.evaluation.row["id"],
+    )
+    assert (verdicts["questions"], verdicts["lacking"]) == (len(texts), 0)
+    assert verdicts["wins"] + verdicts["losses"] + verdicts["ties"] == len(texts)
+    assert verdicts["ties"] < len(texts)
+    history = scifact.database.value("SELECT VALUE retriever FROM eval_run GROUP BY retriever ORDER BY retriever")
+    assert history == ["bm25", "bm25s", "hybrid", "vector"]
+
+
+FOREIGN = """
+DEFINE ANALYZER own_english TOKENIZERS class FILTERS lowercase, ascii, snowball(english);
+DEFINE TABLE paper SCHEMAFULL;
+DEFINE FIELD abstract ON paper TYPE string;
+DEFINE FIELD vec ON paper TYPE array<float>;
+"""
+INDEXES = """
+DEFINE INDEX find_words ON paper FIELDS abstract FULLTEXT ANALYZER own_english BM25;
+DEFINE INDEX find_near ON paper FIELDS vec HNSW DIMENSION 384 DIST COSINE;
+"""
+
+
+def test_scifact_in_a_foreign_schema_has_the_same_figures(scifact: Loaded, empty: Database, engine: str, tmp_path: Path) -> None:
+    """A database that holds SciFact already, under names of its own: init --adopt, import of questions and labels, evaluate."""
+    empty.run(FOREIGN)
+    rows = [
+        {"id": RecordID("paper", document.id), "abstract": document.text, "vec": document.vector}
+        for document in scifact.collection.documents
+    ]
+    for start in range(0, len(rows), 500):
+        empty.run("INSERT INTO paper $rows RETURN NONE", rows=rows[start : start + 500])
+    for index in INDEXES.strip().splitlines():
+        empty.run(index.replace(";", " CONCURRENTLY;") if engine == "server" else index)
+    while engine == "server" and any(
+        empty.value(f"INFO FOR INDEX {name} ON paper")["building"]["status"] != "ready" for name in ("find_words", "find_near")
+    ):
+        time.sleep(0.1)
+    corpus = _adopt.adopt(empty, _adopt.Wishes(), nobody).corpus
+    assert (corpus.table, corpus.texts, corpus.vector, corpus.dimension) == ("paper", ("abstract",), "vec", 384)
+    _init.init(tmp_path, corpus)
+    # a third of the questions stands for all; by hand it is all of them
+    folder = sliced(folder_of("scifact"), tmp_path, QUESTIONS if QUESTIONS > 60 else 20)
+    vectors = next(folder.glob("embeddings/queries*.npy"))
+    asked = _import_questions.Options(
+        folder / "queries.jsonl", "jsonl", folder / "qrels.tsv", vectors=vectors, ids=folder / "embeddings/queries.ids.txt"
+    )
+    imported = _import_questions.import_questions(empty, tmp_path, corpus, asked)
+    evaluation = evaluate(empty, Options(CUTOFFS))
+    assert (evaluation.row["status"], evaluation.warnings) == ("complete", [])
+    means = (
+        "LET $answers = (SELECT ranking, labels FROM eval_answer"
+        "  WHERE evaluation = $evaluation AND retriever = $name AND question IN $questions);"
+        "RETURN math::mean($answers.map(|$answer| fn::score($answer.ranking, $answer.labels, $k)[$metric]));"
+    )
+    questions = empty.value("SELECT VALUE id FROM question ORDER BY id")
+    assert len(questions) == imported.questions
+    for name in ("bm25", "vector", "hybrid"):
+        for metric, k in (("ndcg", 10), ("recall", 10), ("recall", 100)):
+            given = {"name": name, "metric": metric, "k": k, "questions": questions}
+            here = empty.value(means, evaluation=evaluation.row["id"], **given)
+            there = scifact.database.value(means, evaluation=scifact.evaluation.row["id"], **given)
+            # the graph of the vector index is another one in each database
+            assert here == pytest.approx(there, abs=1e-12 if name == "bm25" else 0.01), (name, metric, k)
 
 
 def test_scifact_is_whole(scifact: Loaded) -> None:

@@ -19,7 +19,7 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"k must be ", UsageError, None),
         (r"the label .* does not exist|a question needs at least one label", DataError, None),
         (r"k = \d+ is more than the pool", UsageError, None),
-        (r"no retriever named ", UsageError, None),
+        (r"no retriever named |\S+ is a registered retriever", UsageError, None),
         (r"no such question", UsageError, "surrecall questions lists them"),
         (r"the import of .* is unfinished", DataError, None),
         (r"vectors of two models: ", DataError, None),

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surrecall import _vectors
+from surrecall import _ids, _label_file, _tabular, _vectors
 from surrecall._errors import DataError, UsageError
 from surrecall._faults import Faults
 
 # the names a part goes by; the first that is there is taken
 _DOCUMENTS = ("docs.jsonl", "corpus.jsonl")
 _QUESTIONS = ("queries.jsonl",)
-_LABELS = ("qrels.tsv", "qrels/test.tsv")
+_LABELS = ("qrels.tsv", "qrels/test.tsv", "qrels.trec", "qrels.txt")
 _ID_KEYS = ("id", "_id")
-# a header is known by its names, in any case and order
-_HEADERS = {
-    "question": ("query-id", "query_id", "queryid", "qid", "query"),
-    "document": ("corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "document"),
-    "grade": ("score", "relevance", "grade", "rel", "label"),
-}
 
 
 @dataclass(frozen=True)
 class Document:
-    """One document: `text` is what is searched, `title` what is shown."""
+    """One document: `text` is what is searched, `title` what is shown. A number for an id stays one."""
 
-    id: str
+    id: str | int
     title: str | None
     text: str
     vector: list[float] | None = None
@@ -39,9 +32,9 @@ class Document:
 class Question:
     """One question with its labels, document id to grade."""
 
-    id: str
+    id: str | int
     text: str
-    labels: dict[str, float]
+    labels: dict[str | int, float]
     vector: list[float] | None = None
 
 
@@ -65,23 +58,27 @@ def read(folder: Path) -> Collection:
     texts = dict(_questions(_part(folder, _QUESTIONS), faults))
     # a label of a document that could not be read is no fault of its own
     faults.raise_if_any()
-    labels, repeated = _labels(_part(folder, _LABELS), {document.id for document in documents}, set(texts), faults)
+    for vectors, names in ((document_vectors, [document.id for document in documents]), (question_vectors, list(texts))):
+        if vectors is not None:
+            _vectors.require_distinct(names, folder)
+    gathered = _labels(_part(folder, _LABELS), [document.id for document in documents], texts, faults)
+    labels = gathered.grades
     if not documents and not faults.count:
         raise DataError(f"{_part(folder, _DOCUMENTS)} holds no document", "one JSON object a line: id, title, text")
     if question_vectors is not None:
         _same_dimension(document_vectors, question_vectors, folder)
         for name in texts:
-            if name not in question_vectors:
-                faults.add(_part(folder, _QUESTIONS), 0, "a question without a vector", name)
+            if str(name) not in question_vectors:
+                faults.add(_part(folder, _QUESTIONS), 0, "a question without a vector", str(name))
     faults.raise_if_any()
     if not labels:
         raise DataError(f"{_part(folder, _LABELS)} holds no label", "one line a label: query-id, corpus-id, score")
     questions = [
-        Question(name, text, labels[name], question_vectors[name] if question_vectors else None)
+        Question(name, text, labels[name], question_vectors[str(name)] if question_vectors else None)
         for name, text in texts.items()
         if name in labels
     ]
-    return Collection(documents, questions, len(texts) - len(questions), repeated)
+    return Collection(documents, questions, len(texts) - len(questions), gathered.repeated)
 
 
 def _part(folder: Path, names: tuple[str, ...]) -> Path:
@@ -114,38 +111,18 @@ def _same_dimension(documents: _vectors.Vectors | None, questions: _vectors.Vect
         raise DataError(f"vectors of {ours} for documents and of {theirs} for questions in {folder}", "embed both with one model")
 
 
-def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
-    """Numbered lines that are not blank; without a byte-order mark, whatever the line ends."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise DataError(f"{path} can't be read: {error.strerror}", "make it readable") from error
-    except UnicodeDecodeError as error:
-        place = path.read_bytes()[: error.start].count(b"\n") + 1
-        faults.add(path, place, "no UTF-8 text", repr(error.object[error.start : error.start + 10]))
-        return
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield number, line.rstrip("\r")
-
-
-def _objects(path: Path, faults: Faults) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+def _objects(path: Path, faults: Faults) -> Iterator[tuple[int, str, str | int, dict[str, Any]]]:
     """JSON objects of a file with line, content and id, each id once."""
-    seen: dict[str, int] = {}
-    for number, line in _lines(path, faults):
-        try:
-            row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            faults.add(path, number, f"no JSON ({str(error)[:60]})", line)
-            continue
-        name = next((row[key] for key in _ID_KEYS if key in row), None) if isinstance(row, dict) else None
-        if not isinstance(name, str | int) or isinstance(name, bool) or name == "":
-            faults.add(path, number, "no object with an id", line)
-        elif (name := str(name)) in seen:
-            faults.add(path, number, f"the id {name!r} is there already, in line {seen[name]}", line)
+    seen: dict[str | int, int] = {}
+    for line, content, row in _tabular.objects(path, faults):
+        name = _ids.of_json(next((row[key] for key in _ID_KEYS if key in row), None))
+        if name is None:
+            faults.add(path, line, "no object with an id", content)
+        elif name.value in seen:
+            faults.add(path, line, f"the id {name.shown} is there already, in line {seen[name.value]}", content)
         else:
-            seen[name] = number
-            yield number, line, name, row
+            seen[name.value] = line
+            yield line, content, name.value, row
 
 
 def _documents(path: Path, vectors: _vectors.Vectors | None, faults: Faults) -> Iterator[Document]:
@@ -155,15 +132,17 @@ def _documents(path: Path, vectors: _vectors.Vectors | None, faults: Faults) -> 
             faults.add(path, number, "no text", line)
         elif not text.strip() and not (title or "").strip():
             faults.add(path, number, "an empty document", line)
-        elif vectors is not None and name not in vectors:
+        elif vectors is not None and str(name) not in vectors:
             faults.add(path, number, "a document without a vector", line)
         else:
-            # many collections open the text with the title; it counts once
-            whole = text if title is None or text.startswith(title) else f"{title}\n{text}"
-            yield Document(name, title, whole, vectors[name] if vectors else None)
+            # many collections open the text with the title; it counts once, and not at all where the text is said to be whole
+            metadata = row.get("metadata")
+            complete = isinstance(metadata, dict) and metadata.get("whole_text") is True
+            whole = text if title is None or complete or text.startswith(title) else f"{title}\n{text}"
+            yield Document(name, title, whole, vectors[str(name)] if vectors else None)
 
 
-def _questions(path: Path, faults: Faults) -> Iterator[tuple[str, str]]:
+def _questions(path: Path, faults: Faults) -> Iterator[tuple[str | int, str]]:
     for number, line, name, row in _objects(path, faults):
         text = row.get("text")
         if not isinstance(text, str) or not text.strip():
@@ -172,55 +151,14 @@ def _questions(path: Path, faults: Faults) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-def _labels(path: Path, documents: set[str], questions: set[str], faults: Faults) -> tuple[dict[str, dict[str, float]], int]:
-    """Labels by question. A pair given again with the same grade is counted, with another one a fault."""
-    labels: dict[str, dict[str, float]] = {}
-    places: dict[tuple[str, str], int] = {}
-    order: tuple[int, int, int] | None = None
-    repeated = 0
-    for number, line in _lines(path, faults):
-        fields = line.split("\t") if "\t" in line else line.split()
-        fields = [part.strip() for part in fields]
-        if order is None:
-            order, header = _columns(path, number, fields)
-            if header:
-                continue
-        if len(fields) != 3 or not all(fields):
-            faults.add(path, number, "not three fields", line)
-            continue
-        question, document, text = (fields[index] for index in order)
-        try:
-            grade = float(text)
-        except ValueError:
-            faults.add(path, number, f"the grade {text!r} is no number", line)
-            continue
-        if not -1000 < grade < 1000:
-            faults.add(path, number, f"the grade {text!r} is out of range", line)
-        elif question not in questions:
-            faults.add(path, number, f"the question {question!r} is in no file", line)
-        elif document not in documents:
-            faults.add(path, number, f"the document {document!r} is in no file", line)
-        elif document in labels.get(question, {}):
-            if labels[question][document] == grade:
-                repeated += 1
-            else:
-                faults.add(path, number, f"another grade than in line {places[question, document]}", line)
-        else:
-            labels.setdefault(question, {})[document] = grade
-            places[question, document] = number
-    return labels, repeated
-
-
-def _columns(path: Path, number: int, fields: list[str]) -> tuple[tuple[int, int, int], bool]:
-    """Where question, document and grade stand, and whether the line is a header."""
-    names = [name.lower() for name in fields]
-    found = {key: next((names.index(name) for name in known if name in names), None) for key, known in _HEADERS.items()}
-    places = [found["question"], found["document"], found["grade"]]
-    if None not in places and len(fields) == 3:
-        question, document, grade = (place for place in places if place is not None)
-        return (question, document, grade), True
-    try:
-        float(fields[-1])
-    except ValueError as error:
-        raise DataError(f"{path}:{number}: an unknown header: {fields!r}", "query-id, corpus-id, score") from error
-    return (0, 1, 2), False
+def _labels(path: Path, documents: Iterable[str | int], questions: Iterable[str | int], faults: Faults) -> _label_file.Gathered:
+    """Labels by question; a text of the file means the id that prints so."""
+    labels = _label_file.read(path, None, faults)
+    return _label_file.gather(
+        path,
+        labels,
+        _ids.among((label.question for label in labels), questions),
+        _ids.among((label.document for label in labels), documents),
+        faults,
+        "in no file",
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from surrealdb import NotAllowedError, Surreal, SurrealError
 
+from surrecall import _names
 from surrecall._causes import explain
 from surrecall._errors import DatabaseError, UsageError
 
@@ -80,11 +81,15 @@ class Database:
         _close(self._connection)
 
     def run(self, statements: str, **variables: Any) -> list[Any]:
-        """Run statements with bound variables; one result a statement.
+        """Run statements of surrecall's with bound variables; one result a statement.
 
         Raises a SurrecallError with the first true cause; inside BEGIN … COMMIT nothing took effect then, outside the
         statements before it did.
         """
+        return self.run_as_written(_names.rename(statements, self.settings.names), **variables)
+
+    def run_as_written(self, statements: str, **variables: Any) -> list[Any]:
+        """Run statements that hold a user's own words, in which no name may be changed."""
         try:
             answer: dict[str, Any] = self._connection.query_raw(statements, variables)
         except (SurrealError, OSError) as error:

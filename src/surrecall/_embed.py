@@ -44,6 +44,9 @@ _AFTER = "RETURN type::record('embedding_model', [$table, $field]).next.after"
 Progress = Callable[[int, int], None]
 
 
+_ROLES = ("question", "document")
+
+
 @dataclass(frozen=True)
 class How:
     """How a model is called; recorded beside its vectors, so that a later run needs no option.
@@ -81,7 +84,7 @@ class Asked:
     dimensions: bool | None = None
     max_chars: int | None = None
     prefixes: dict[str, str | None] = field(default_factory=dict)
-    roles: tuple[str, ...] = ("question", "document")
+    roles: tuple[str, ...] = _ROLES
     question_set: str | None = None
     every: bool = False
     same_model: bool = False
@@ -112,7 +115,7 @@ class Embedded:
     filled: list[Filled]
 
 
-def places(corpus: Corpus | None, project: Path, database: Database) -> list[Place]:
+def places(corpus: Corpus | None, project: Path, database: Database, roles: Sequence[str] = _ROLES) -> list[Place]:
     """Where vectors belong: questions, then documents. Without a project it is the help centre.
 
     Raises UsageError when the corpus has no vectors, keeps them in another table, or is not known.
@@ -123,19 +126,19 @@ def places(corpus: Corpus | None, project: Path, database: Database) -> list[Pla
             "surrecall init --table … --field … --vector … --dimension …",
         )
     table, text, vector, dimension = (
-        ("article", "content", "embedding", 4) if corpus is None else (corpus.table, corpus.text, corpus.vector, corpus.dimension)
+        ("article", "content", "embedding", 4) if corpus is None else (corpus.table, corpus.body, corpus.vector, corpus.dimension)
     )
-    if getattr(corpus, "vector_table", None):
-        raise UsageError(
-            f"the vectors of {table} are in another table, which surrecall embed does not fill",
-            "embed them with what made them, or keep the vector in the document's own record",
-        )
     if vector is None:
         raise UsageError(f"{table} has no vector field", "surrecall init --vector … --dimension … names one")
-    return [
-        Place("question", database.table("question"), "text", "embedding", dimension),
-        Place("document", table, text, vector, dimension),
-    ]
+    questions = Place("question", database.table("question"), "text", "embedding", dimension)
+    if corpus is not None and corpus.vector_table:
+        if "document" in roles:
+            raise UsageError(
+                f"the vectors of {table} are in {corpus.vector_table}, which surrecall embed does not fill",
+                "embed them with what made them; surrecall embed --questions-only fills the questions",
+            )
+        return [questions]
+    return [questions, Place("document", table, text, vector, dimension)]
 
 
 def count(database: Database, where: Sequence[Place], asked: Asked) -> Embedded:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surrealdb import RecordID, escape_identifier
+from surrealdb import RecordID
 
+from surrecall import _quoting
 from surrecall._database import Database
 from surrecall._errors import DataError, SurrecallError
 from surrecall._render import record_text
@@ -71,7 +72,7 @@ class Rows:
         self._database = database
         self._place = place
         self._set = question_set
-        self._text, self._vector = _path(place.text), _path(place.vector)
+        self._text, self._vector = _quoting.path(place.text), _quoting.path(place.vector)
         self._lacking = f"({self._vector} ?? []) = []"
 
     def count(self) -> Count:
@@ -166,8 +167,3 @@ class Rows:
                 return
             after = page["last"]
             yield page
-
-
-def _path(path: str) -> str:
-    """A field's path in SurrealQL, each part quoted where it needs it."""
-    return ".".join(escape_identifier(part) for part in path.split("."))

@@ -33,11 +33,12 @@ LET $answers = $questions.map(|$id| object::extend(fn::answer($retriever, $id, $
 """,
 }
 _STORE = "INSERT IGNORE INTO eval_answer $answers RETURN NONE;"
-# whether both executors give the same rankings; only the verdict comes here
+# whether the other executor gave the ranking that is stored; only the verdict comes here
 _COMPARE = """
-LET $one = (SELECT VALUE fn::ranking($retriever, id, $depth).ids FROM $questions);
-LET $other = $questions.map(|$id| fn::ranking($retriever, $id, $depth).ids);
-RETURN $one = $other;
+RETURN $answers[0].ranking = (
+  SELECT VALUE ranking FROM eval_answer
+  WHERE evaluation = $evaluation AND retriever = $retriever AND depth = $depth AND question = $questions[0]
+)[0];
 """
 _FAIL = """
 INSERT IGNORE INTO eval_answer {
@@ -52,7 +53,8 @@ LET $run = fn::evaluation_run($evaluation, $retriever, $k);
 IF $run != NONE { UPDATE $evaluation SET drafts += $run RETURN NONE };
 """
 _FINGERPRINT = "LET $hash = fn::corpus_hash(); UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
-_UNFINISHED = "SELECT VALUE id FROM evaluation WHERE status = 'running' ORDER BY started DESC, id LIMIT 1"
+# an imported ranking has no retriever that could be asked for the rest
+_UNFINISHED = "SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger != 'import' ORDER BY started DESC, id LIMIT 1"
 
 # a shard should end long before the client gives up on a query (30 s), and be long enough to hide the round trip
 _SHARD_SECONDS = 1.0
@@ -123,6 +125,19 @@ def resume(database: Database, *, jobs: int = 1, progress: Progress = lambda _do
             f"DELETE {record_text(found[0])}, then surrecall evaluate",
         )
     return _drive(database, database.value("SELECT * FROM ONLY $evaluation", evaluation=found[0]), jobs, progress)
+
+
+def finish(database: Database, row: dict[str, Any]) -> Evaluation:
+    """Work out the runs of an evaluation whose answers are all there, and close it."""
+    _draft([database], row, threading.Event())
+    runs = _retried(lambda: database.value("RETURN fn::evaluation_complete($evaluation)", evaluation=row["id"]))
+    return _closed(database, row["id"], runs)
+
+
+def read(database: Database, evaluation: RecordID) -> Evaluation:
+    """An evaluation that is closed."""
+    runs = database.value("SELECT * FROM eval_run WHERE evaluation = $evaluation ORDER BY seq", evaluation=evaluation)
+    return _closed(database, evaluation, runs)
 
 
 def git_revision(folder: Path) -> str | None:
@@ -225,12 +240,19 @@ def _drive(database: Database, row: dict[str, Any], jobs: int, progress: Progres
             "surrecall evaluate --resume",
             by_user=by_user,
         ) from error
-    closed, warnings = database.run(
+    closed = _closed(database, evaluation, runs)
+    unequal = [call.retriever for call in board.calls if not call.agrees]
+    warnings = closed.warnings + [
+        f"{name}: the engine's two executors gave different lists for the same question" for name in unequal
+    ]
+    return Evaluation(closed.row, runs, warnings)
+
+
+def _closed(database: Database, evaluation: RecordID, runs: list[dict[str, Any]]) -> Evaluation:
+    row, warnings = database.run(
         "SELECT * FROM ONLY $evaluation; RETURN fn::evaluation_warnings($evaluation);", evaluation=evaluation
     )
-    unequal = [call.retriever for call in board.calls if not call.agrees]
-    warnings += [f"{name}: the engine's two executors gave different lists for the same question" for name in unequal]
-    return Evaluation(closed, runs, warnings)
+    return Evaluation(row, runs, warnings)
 
 
 @contextmanager
@@ -326,7 +348,7 @@ def _answer_all(connections: list[Database], board: _Board) -> None:
 def _sample(database: Database, call: _Call) -> int:
     """Answer the first questions on both executors, keep the faster one for the rest; how many were answered.
 
-    Each executor goes first once, so that neither gets all the warm caches.
+    Each executor goes first once, so that neither gets all the warm caches; the first answer is stored, the other compared.
     """
     questions = call.questions[:_SAMPLE]
     if len(questions) < _SAMPLE or len(call.questions) < 4 * _SAMPLE:
@@ -334,12 +356,13 @@ def _sample(database: Database, call: _Call) -> int:
     seconds = dict.fromkeys(_READ, 0.0)
     try:
         for index, question in enumerate(questions):
-            order = ("streaming", "closure") if index % 2 == 0 else ("closure", "streaming")
-            for executor in order:
+            first, second = ("streaming", "closure") if index % 2 == 0 else ("closure", "streaming")
+            equal: list[Any] = []
+            for executor, then in ((first, _STORE), (second, _COMPARE)):
                 began = time.monotonic()
-                database.run(_READ[executor] + (_STORE if executor == order[0] else ""), questions=[question], **call.variables)
+                equal.append(database.value(_READ[executor] + then, questions=[question], **call.variables))
                 seconds[executor] += time.monotonic() - began
-        call.agrees = bool(database.value(_COMPARE, questions=questions[:1], **call.variables))
+            call.agrees = call.agrees and bool(equal[-1])
     except SurrecallError as error:
         if error.statement is None:
             raise

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from surrealdb import RecordID, escape_identifier
+from surrealdb import RecordID
 
-from surrecall import _files, _schema
+from surrecall import _fields, _files, _quoting, _schema
 from surrecall._collection import Collection, Document, Question
 from surrecall._corpus import Corpus
 from surrecall._database import Database
@@ -22,12 +23,12 @@ _BATCH_WITHOUT_INDEXES, _BATCH_WITH_INDEXES = 500, 50
 # Rows that are there already must have the same content. FOR, not a closure: each call of a closure copies all that it can see,
 # here the whole batch.
 _SAME_DOCUMENTS = """
-FOR $row IN $rows {
+FOR $row IN $rows {{
   LET $there = (SELECT * FROM ONLY $row.id);
-  IF $there[$text] != $row[$text] OR $there.title != $row.title OR ($row[$vector] != NONE AND $there[$vector] != $row[$vector]) {
+  IF {different} {{
     THROW 'document ' + <string> $row.id + ' is there with another content';
-  };
-};
+  }};
+}};
 """
 _SAME_QUESTIONS = """
 FOR $row IN $rows {
@@ -42,10 +43,14 @@ _THERE = "SELECT VALUE id FROM $ids"
 _FINISHED = "UPDATE import_log SET finished = time::now() WHERE id = $log OR (source = $source AND finished = NONE) RETURN NONE"
 _ADD_QUESTIONS = "BEGIN; INSERT INTO question $rows RETURN NONE; COMMIT;"
 
+# labels or answers a statement: about five seconds of work
+_SHARD = 5_000
+
 # a build that has not moved for as long will not
 _STALLED = 60.0
 
 Progress = Callable[[int, int], None]
+_Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True)
@@ -78,29 +83,12 @@ def ingest(
     _check_dimension(corpus, collection)
     documents = [_document_row(corpus, document) for document in collection.documents]
     questions = [_question_row(corpus, question, question_set, database.table("question")) for question in collection.questions]
-    indexed = _prepare(database, project, corpus)
-    new_documents = _new(database, documents, _SAME_DOCUMENTS, text=corpus.text, vector=corpus.vector)
+    indexed = prepare(database, project, corpus)
+    new_documents = _new(database, documents, _same_documents(corpus))
     new_questions = _new(database, questions, _SAME_QUESTIONS)
-    add_documents = f"INSERT INTO {escape_identifier(corpus.table)} $rows RETURN NONE"
-    added: list[RecordID] = []
-    counts = {"documents": len(new_documents), "questions": len(new_questions)}
-    log = database.value("RETURN CREATE ONLY import_log CONTENT $row", row={"source": source, **counts})["id"]
-    try:
-        size = _BATCH_WITH_INDEXES if indexed else _BATCH_WITHOUT_INDEXES
-        for batch in _batches(new_documents, size):
-            database.run(add_documents, rows=batch)
-            added += [row["id"] for row in batch]
-            progress(len(added), len(new_documents))
-        if not indexed:
-            _build_indexes(database, project, corpus)
-        for batch in _batches(new_questions, _BATCH_WITHOUT_INDEXES):
-            database.run(_ADD_QUESTIONS, rows=batch)
-            added += [row["id"] for row in batch]
-        # this import is whole, and with it any earlier one of the same source that was cut off
-        database.run(_FINISHED, log=log, source=source)
-    except BaseException:
-        _take_out(database, added, log)
-        raise
+    with logged(database, source, len(new_documents), len(new_questions)) as added:
+        add_documents(database, project, corpus, new_documents, added, indexed=indexed, progress=progress)
+        add_questions(database, new_questions, added)
     return Imported(
         documents=len(new_documents),
         questions=len(new_questions),
@@ -112,18 +100,72 @@ def ingest(
     )
 
 
-def _prepare(database: Database, project: Path, corpus: Corpus) -> bool:
+@contextmanager
+def logged(
+    database: Database, source: str, documents: int, questions: int, undo: Callable[[], None] = lambda: None
+) -> Iterator[list[RecordID]]:
+    """An import that is named by check until it came to an end; gives the list that notes what it adds.
+
+    After a failure what the list names is taken out again, and `undo` is called. When nothing is to be changed, only an earlier
+    import of the source that was cut off is marked as whole.
+    """
+    log: RecordID | None = None
+    added: list[RecordID] = []
+    try:
+        if documents or questions:
+            row = {"source": source, "documents": documents, "questions": questions}
+            log = database.value("RETURN CREATE ONLY import_log CONTENT $row", row=row)["id"]
+        yield added
+        # this import is whole, and with it any earlier one of the same source that was cut off
+        database.run(_FINISHED, log=log, source=source)
+    except BaseException:
+        _take_out(database, added, log, undo)
+        raise
+
+
+def add_documents(
+    database: Database,
+    project: Path,
+    corpus: Corpus,
+    rows: list[dict[str, Any]],
+    added: list[RecordID],
+    *,
+    indexed: bool,
+    progress: Progress = lambda _done, _all: None,
+) -> None:
+    """Insert rows of the corpus table, and define its indexes over them where `indexed` says that they are not there."""
+    insert = f"INSERT INTO {_quoting.identifier(corpus.table)} $rows RETURN NONE"
+    for batch in batches(rows, _BATCH_WITH_INDEXES if indexed else _BATCH_WITHOUT_INDEXES):
+        # noted first: a connection that breaks leaves open whether the rows are there
+        added += [row["id"] for row in batch]
+        database.run(insert, rows=batch)
+        progress(len(added), len(rows))
+    if not indexed:
+        _build_indexes(database, project, corpus)
+
+
+def add_questions(database: Database, rows: list[dict[str, Any]], added: list[RecordID]) -> None:
+    """Insert rows of the golden set, whole batches or none of them."""
+    for batch in shards(rows, lambda row: len(row.get("judged") or row["relevant"])):
+        added += [row["id"] for row in batch]
+        database.run(_ADD_QUESTIONS, rows=batch)
+
+
+def prepare(database: Database, project: Path, corpus: Corpus) -> bool:
     """Apply the project; whether its indexes stay while rows go in.
 
     They are left out, and taken away, where the table is empty, and where one of them is not ready: a build that was cut off
-    never goes on by itself.
+    never goes on by itself. Those of an adopted table are its owner's and stay in any case.
     """
+    if corpus.adopted:
+        _schema.apply(database, project)
+        return True
     filled = corpus.table in database.value("INFO FOR DB")["tables"] and database.value(_ANY, table=corpus.table)
     _schema.apply(database, project, leave_out=corpus.indexes)
     if filled and all(state == "ready" for state, _ in _building(database, corpus)):
         return True
     for index in corpus.indexes:
-        database.run(f"REMOVE INDEX IF EXISTS {escape_identifier(index)} ON {escape_identifier(corpus.table)}")
+        database.run(f"REMOVE INDEX IF EXISTS {_quoting.identifier(index)} ON {_quoting.identifier(corpus.table)}")
     return False
 
 
@@ -147,13 +189,13 @@ def _build_indexes(database: Database, project: Path, corpus: Corpus) -> None:
 
 def _building(database: Database, corpus: Corpus) -> list[tuple[str, str]]:
     """State and progress of each index."""
-    defined = database.value(f"INFO FOR TABLE {escape_identifier(corpus.table)}")["indexes"]
+    defined = database.value(f"INFO FOR TABLE {_quoting.identifier(corpus.table)}")["indexes"]
     found = []
     for index in corpus.indexes:
         if index not in defined:
             found.append(("missing", ""))
             continue
-        info = database.value(f"INFO FOR INDEX {escape_identifier(index)} ON {escape_identifier(corpus.table)}")
+        info = database.value(f"INFO FOR INDEX {_quoting.identifier(index)} ON {_quoting.identifier(corpus.table)}")
         building = info.get("building", {})
         found.append((str(building.get("status", "ready")), str(building)))
     return found
@@ -161,7 +203,17 @@ def _building(database: Database, corpus: Corpus) -> list[tuple[str, str]]:
 
 def _check_dimension(corpus: Corpus, collection: Collection) -> None:
     for kind, rows in (("document", collection.documents), ("question", collection.questions)):
-        found = next((row.vector for row in rows if row.vector is not None), None)
+        require_dimension(corpus, kind, [row.vector for row in rows])
+
+
+def require_dimension(corpus: Corpus, kind: str, vectors: Iterable[list[float] | None]) -> None:
+    """Raise DataError unless vectors, where there are some, are as long as those of the corpus."""
+    for found in vectors:
+        if found is not None and (corpus.vector is None or (kind == "document" and corpus.vector_table)):
+            raise DataError(
+                f"the {kind}s have vectors, and surql/corpus knows no field of {corpus.table} for them",
+                "move the vectors away to import without; nothing was imported",
+            )
         if found is not None and len(found) != corpus.dimension:
             raise DataError(
                 f"the {kind} vectors have {len(found)} numbers, {corpus.table}.{corpus.vector} takes {corpus.dimension}",
@@ -170,9 +222,20 @@ def _check_dimension(corpus: Corpus, collection: Collection) -> None:
 
 
 def _document_row(corpus: Corpus, document: Document) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": RecordID(corpus.table, document.id), corpus.text: document.text}
+    row: dict[str, Any] = {"id": RecordID(corpus.table, document.id)}
+    _fields.place(row, corpus.body, document.text)
     row |= {"title": document.title} if document.title is not None else {}
-    return row | ({corpus.vector: document.vector} if document.vector is not None else {})
+    if document.vector is not None and corpus.vector is not None:
+        _fields.place(row, corpus.vector, document.vector)
+    return row
+
+
+def _same_documents(corpus: Corpus) -> str:
+    """The statement that compares rows with what is there; only names of fields are put into it."""
+    unequal = [f"$there.{name} != $row.{name}" for name in dict.fromkeys([corpus.body, "title"])]
+    if corpus.vector is not None and not corpus.vector_table:
+        unequal.append(f"($row.{corpus.vector} != NONE AND $there.{corpus.vector} != $row.{corpus.vector})")
+    return _SAME_DOCUMENTS.format(different=" OR ".join(unequal))
 
 
 def _question_row(corpus: Corpus, question: Question, question_set: str, table: str) -> dict[str, Any]:
@@ -195,14 +258,14 @@ def _whole(grade: float) -> float | int:
     return int(grade) if grade == int(grade) else grade
 
 
-def _new(database: Database, rows: list[dict[str, Any]], same: str, **variables: Any) -> list[dict[str, Any]]:
+def _new(database: Database, rows: list[dict[str, Any]], same: str) -> list[dict[str, Any]]:
     """The rows that are not there yet. Raises DataError when one is there with another content."""
     there: set[str] = set()
-    for batch in _batches([row["id"] for row in rows], _BATCH_WITHOUT_INDEXES):
+    for batch in batches([row["id"] for row in rows], _BATCH_WITHOUT_INDEXES):
         there |= {found.id for found in database.value(_THERE, ids=batch)}
     try:
-        for batch in _batches([row for row in rows if row["id"].id in there], _BATCH_WITH_INDEXES):
-            database.run(same, rows=batch, **variables)
+        for batch in batches([row for row in rows if row["id"].id in there], _BATCH_WITH_INDEXES):
+            database.run(same, rows=batch)
     except DatabaseError as error:
         if error.statement is None:
             raise
@@ -210,17 +273,34 @@ def _new(database: Database, rows: list[dict[str, Any]], same: str, **variables:
     return [row for row in rows if row["id"].id not in there]
 
 
-def _take_out(database: Database, added: Sequence[RecordID], log: RecordID) -> None:
+def _take_out(database: Database, added: Sequence[RecordID], log: RecordID | None, undo: Callable[[], None]) -> None:
     """Undo a failed import, questions first: a labelled document can't be deleted."""
     try:
-        for batch in _batches(list(reversed(added)), _BATCH_WITH_INDEXES):
+        undo()
+        for batch in batches(list(reversed(added)), _BATCH_WITH_INDEXES):
             database.run("FOR $id IN $ids { DELETE $id };", ids=batch)
-        database.run("DELETE $log", log=log)
+        if log is not None:
+            database.run("DELETE $log", log=log)
     except SurrecallError:
         # the database went away; check names the import, and importing the same files again finishes it
         return
 
 
-def _batches(rows: Sequence[Any], size: int) -> Iterator[list[Any]]:
+def shards(rows: Iterable[_Row], weight: Callable[[_Row], int]) -> Iterator[list[_Row]]:
+    """Rows in lists of as many as a statement should take, by the labels or documents of each: the client waits 30 s."""
+    shard: list[_Row] = []
+    size = 0
+    for row in rows:
+        shard.append(row)
+        size += 1 + weight(row)
+        if size >= _SHARD or len(shard) >= _BATCH_WITHOUT_INDEXES:
+            yield shard
+            shard, size = [], 0
+    if shard:
+        yield shard
+
+
+def batches(rows: Sequence[Any], size: int) -> Iterator[list[Any]]:
+    """Lists of at most `size` rows."""
     for start in range(0, len(rows), size):
         yield list(rows[start : start + size])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from surrecall._errors import DataError, UsageError
@@ -31,7 +33,8 @@ def read(path: Path, ids_path: Path) -> Vectors:
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
         raise DataError(f"{path} holds {matrix.dtype} of shape {matrix.shape}", "n × d numbers belong there")
     try:
-        ids = ids_path.read_text(encoding="utf-8-sig").splitlines()
+        # str.splitlines would also break at separators that an id may hold
+        ids = re.split(r"\r\n|\n|\r", ids_path.read_bytes().decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"{ids_path} can't be read: {reason}", f"one id a line, in the order of {path.name}") from error
@@ -55,3 +58,15 @@ def read(path: Path, ids_path: Path) -> Vectors:
             f"{ids_path} line {len(ids) - ids[::-1].index(again)}: the id {again!r} is there twice", "one vector an id"
         )
     return vectors
+
+
+def require_distinct(names: Iterable[object], where: Path) -> None:
+    """Refuse ids that a file of ids can't tell apart: the number 7 and the text 7."""
+    seen: dict[str, object] = {}
+    for name in names:
+        other = seen.setdefault(str(name), name)
+        if other != name:
+            raise DataError(
+                f"{where} has the ids {other!r} and {name!r}, which a file of ids can't tell apart",
+                "keep the vectors in the JSON rows themselves, or import without vectors",
+            )

@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from surrecall import _render, _settings
+from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import ExitCode, SurrecallError, UsageError
 
@@ -36,6 +37,12 @@ app = typer.Typer(
 
 import_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Bring data in.")
 app.add_typer(import_app, name="import")
+
+retriever_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Add, list, remove and try retrievers.")
+app.add_typer(retriever_app, name="retriever")
+
+export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Take data out.")
+app.add_typer(export_app, name="export")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -162,6 +169,23 @@ def cutoffs(given: list[str] | None, default: tuple[int, ...]) -> tuple[int, ...
         if not (part.isascii() and part.isdigit() and 0 < int(part) <= LARGEST):
             raise UsageError(f"k must be a whole number of 1 or more, got {part!r}", "for example: -k 1,3,5")
     return tuple(sorted({int(part) for part in parts})) or default
+
+
+def corpus_of(context: Context) -> Corpus:
+    """The corpus of the project. Raises UsageError where the folder has none."""
+    if context.project.corpus is None:
+        raise UsageError(
+            "surrecall.toml of this folder has no [corpus], so the table is not known",
+            "surrecall init --table … --field … --vector … --dimension …",
+        )
+    return context.project.corpus
+
+
+def print_counts(context: Context, counts: Mapping[str, int]) -> None:
+    """A line for each count that is not zero."""
+    for what, count in counts.items():
+        if count:
+            context.out.print(f"{count} {what}", highlight=False)
 
 
 def _fail(error: SurrecallError) -> NoReturn:

@@ -79,7 +79,7 @@ def embed(
         timeout=timeout,
     )
     with context.open() as database, progress_bar(context, "embedding") as advance:
-        where = _embed.places(context.project.corpus, context.folder, database)
+        where = _embed.places(context.project.corpus, context.folder, database, asked.roles)
         done = _embed.count(database, where, asked) if dry_run else _embed.embed(database, where, asked, advance)
     if as_json:
         _render.print_json(context.out, done)

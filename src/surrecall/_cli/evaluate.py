@@ -62,14 +62,15 @@ def evaluate(
     if as_json:
         _render.print_json(context.out, evaluation)
     else:
-        _print(context, evaluation)
+        show_evaluation(context, evaluation)
     for warning in evaluation.warnings:
         context.warn(warning)
     if evaluation.failed:
         raise typer.Exit(ExitCode.DATA)
 
 
-def _print(context: Context, evaluation: _evaluation.Evaluation) -> None:
+def show_evaluation(context: Context, evaluation: _evaluation.Evaluation) -> None:
+    """The means of an evaluation, what went wrong in it, and what it measured."""
     row, runs = evaluation.row, evaluation.runs
     if runs:
         context.show(_render.table(runs, _MEANS))

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from surrecall import _collection, _ingest, _render
-from surrecall._cli._app import Context, Json, command, import_app, progress_bar
-from surrecall._errors import UsageError
+from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts, progress_bar
 
 
 @command("collection", group=import_app)
@@ -27,12 +26,7 @@ def import_collection(
 
     Example: surrecall import collection ./scifact
     """
-    corpus = context.project.corpus
-    if corpus is None:
-        raise UsageError(
-            "surrecall.toml of this folder has no [corpus], so the table is not known",
-            "surrecall init --table … --field … --vector … --dimension …",
-        )
+    corpus = corpus_of(context)
     collection = _collection.read(folder)
     with context.open(create=True) as database, progress_bar(context, "importing") as advance:
         imported = _ingest.ingest(database, context.folder, corpus, collection, folder.resolve().name, question_set, advance)
@@ -44,12 +38,12 @@ def import_collection(
     )
     if collection.documents[0].vector is None:
         context.warn("the collection has no vectors, so vector and hybrid search fail; evaluate -r bm25 works")
-    kept = {
-        "documents were there already": imported.documents_there,
-        "questions were there already": imported.questions_there,
-        "questions have no label and were left out": imported.unlabelled,
-        "labels were given twice": imported.repeated_labels,
-    }
-    for what, count in kept.items():
-        if count:
-            context.out.print(f"{count} {what}", highlight=False)
+    print_counts(
+        context,
+        {
+            "documents were there already": imported.documents_there,
+            "questions were there already": imported.questions_there,
+            "questions have no label and were left out": imported.unlabelled,
+            "labels were given twice": imported.repeated_labels,
+        },
+    )

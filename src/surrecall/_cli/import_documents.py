@@ -1,0 +1,63 @@
+"""surrecall import documents"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from surrecall import _document_file, _import_documents, _render, _tabular
+from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts, progress_bar
+
+
+@command("documents", group=import_app)
+def import_documents(
+    context: Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Documents: .jsonl, .json, .csv or .tsv.")],
+    form: Annotated[str | None, typer.Option("--format", help="jsonl, json, csv or tsv; else that of the extension.")] = None,
+    vectors: Annotated[Path | None, typer.Option("--vectors", help="Vectors of the documents, an .npy file.")] = None,
+    ids: Annotated[Path | None, typer.Option("--ids", help="Ids of its rows, one a line; else FILE.ids.txt beside it.")] = None,
+    vector_column: Annotated[str | None, typer.Option("--vector-column", help="Column with the vectors; else vector.")] = None,
+    id_column: Annotated[str | None, typer.Option("--id", help="Column with the ids; else id or _id.")] = None,
+    text_column: Annotated[str | None, typer.Option("--text", help="Column with the texts; else text, or content.")] = None,
+    title_column: Annotated[str | None, typer.Option("--title", help="Column with the titles; else title.")] = None,
+    prepend_title: Annotated[
+        bool, typer.Option("--prepend-title", help="Put the title before a text that does not begin with it: it is searched too.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and store nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Add documents to the corpus table: id, text, and a title and a vector where they have them.
+
+    Other columns are left out. In JSON the number 7 and the text "7" are two ids; in CSV and TSV an id is a text, kept letter
+    for letter. What is wrong is named by file and line, and then nothing is imported. A second import of the same file changes
+    nothing.
+
+    Example: surrecall import documents docs.jsonl --vectors docs.npy --ids docs.ids.txt
+    """
+    corpus = corpus_of(context)
+    options = _import_documents.Options(
+        path=file,
+        form=_tabular.format_of(file, form, _document_file.FORMATS),
+        names=_document_file.Names(id_column, text_column, title_column, vector_column),
+        vectors=vectors,
+        ids=ids,
+        prepend_title=prepend_title,
+        dry_run=dry_run,
+    )
+    with context.open(create=not dry_run) as database, progress_bar(context, "importing") as advance:
+        imported = _import_documents.import_documents(database, context.folder, corpus, options, advance)
+    if as_json:
+        _render.print_json(context.out, imported)
+        return
+    did = "would import" if dry_run else "imported"
+    documents = _render.counted(imported.documents, "document")
+    context.out.print(f"{did} {documents}, {imported.vectors} with a vector", highlight=False)
+    print_counts(context, {"documents were there already": imported.documents_there})
+    if imported.titles_left_out:
+        context.warn(f"{imported.titles_left_out} titles were left out: {corpus.table} has no field title")
+    if imported.empty:
+        context.warn(f"{imported.empty} documents have no text, so BM25 can't find them")
+    if corpus.vector is not None and imported.vectors < imported.documents:
+        context.warn(f"{imported.documents - imported.vectors} documents have no vector, so vector search can't find them")

@@ -1,0 +1,71 @@
+"""surrecall import questions"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from surrecall import _import_questions, _question_file, _render, _tabular
+from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts
+
+
+@command("questions", group=import_app)
+def import_questions(
+    context: Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions: .jsonl, .json, .csv or .tsv.")],
+    form: Annotated[
+        str | None, typer.Option("--format", help="csv, tsv, jsonl, json or quepid; else that of the extension.")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="Their labels, where FILE has none: TREC or BEIR qrels, .csv, .jsonl.")
+    ] = None,
+    question_set: Annotated[str, typer.Option("--set", help="Golden set of the questions that name none.")] = "default",
+    vectors: Annotated[Path | None, typer.Option("--vectors", help="Vectors of the questions, an .npy file.")] = None,
+    ids: Annotated[Path | None, typer.Option("--ids", help="Ids of its rows, one a line; else FILE.ids.txt beside it.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Model that made the vectors.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and store nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Add questions with their labels, grades, anchors, kinds and tags to the golden set.
+
+    Columns of CSV and TSV: id, text, relevant, grades, anchors, answerable, set, kind, tags, split, source, note; lists are
+    parted by |. JSON rows have the same names, and judged: [{"document", "grade"}]. The documents must be there. In JSON the
+    number 7 and the text "7" are two ids; in CSV and TSV an id is a text, and means what is there. A question without an id gets
+    one of its first words and the hash of its text, the same one each time.
+
+    A question needs a label, or answerable false; BEIR's queries.jsonl has none, so give its qrels with --labels. Of a Quepid
+    export (query, docid, rating) each rating is a grade, 0 means judged and not relevant, and an empty one is no label.
+
+    What is wrong is named by file and line, and then nothing is imported. A second import of the same file changes nothing.
+
+    Example: surrecall import questions queries.jsonl --labels qrels.tsv
+    """
+    corpus = corpus_of(context)
+    options = _import_questions.Options(
+        path=file,
+        form=_tabular.format_of(file, form, _question_file.FORMATS),
+        labels=labels,
+        question_set=question_set,
+        vectors=vectors,
+        ids=ids,
+        model=model,
+        dry_run=dry_run,
+    )
+    with context.open() as database:
+        imported = _import_questions.import_questions(database, context.folder, corpus, options)
+    if as_json:
+        _render.print_json(context.out, imported)
+        return
+    did = "would import" if dry_run else "imported"
+    questions, found = _render.counted(imported.questions, "question"), _render.counted(imported.labels, "label")
+    context.out.print(f"{did} {questions}, {found}", highlight=False)
+    print_counts(
+        context,
+        {
+            "questions were there already": imported.questions_there,
+            "questions have no label and were left out": imported.unlabelled,
+            "labels were given twice": imported.repeated_labels,
+        },
+    )

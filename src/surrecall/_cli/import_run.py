@@ -1,0 +1,64 @@
+"""surrecall import run"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from surrecall import _evaluation, _import_run, _render
+from surrecall._cli._app import Context, Json, command, corpus_of, cutoffs, import_app, progress_bar
+from surrecall._cli.evaluate import show_evaluation
+
+
+@command("run", group=import_app)
+def import_run(
+    context: Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rankings: question Q0 document rank score name.")],
+    retriever: Annotated[str, typer.Option("--retriever", "-r", help="Name of the system that made them.")],
+    k: Annotated[list[str] | None, typer.Option("-k", "--k", help="Cutoffs: 1,3,5; else those of surrecall.toml.")] = None,
+    question_set: Annotated[str, typer.Option("--set", help="Golden set.")] = "default",
+    note: Annotated[str | None, typer.Option("--note", help="Kept with the runs.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and store nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure the rankings of an outside system, a TREC run file, and append the figures to the history.
+
+    The order is trec_eval's: the highest score first, scores compared as 32-bit floats, and of equal scores the document whose id
+    is last byte by byte; the rank column is not looked at.
+
+    A question of the golden set that the file leaves out counts as 0 in every mean. A document that the corpus does not have
+    counts as not relevant. A file that shares no question or no document with the database is refused. The same file again
+    changes nothing.
+
+    Example: surrecall import run bm25s.trec --retriever bm25s -k 10,100
+    """
+    corpus = corpus_of(context)
+    options = _import_run.Options(
+        path=file,
+        retriever=retriever,
+        cutoffs=cutoffs(k, context.project.cutoffs),
+        question_set=question_set,
+        note=note,
+        revision=_evaluation.git_revision(context.folder),
+        dry_run=dry_run,
+    )
+    with context.open() as database, progress_bar(context, "importing") as advance:
+        imported = _import_run.import_run(database, corpus, options, advance)
+    if as_json:
+        _render.print_json(context.out, imported)
+    else:
+        if imported.evaluation is not None:
+            show_evaluation(context, imported.evaluation)
+        if imported.known and imported.evaluation is not None:
+            name = _render.record_text(imported.evaluation.row["id"])
+            context.out.print(f"nothing imported: this file is {name} already", markup=False, highlight=False, soft_wrap=True)
+        did = "would import" if dry_run and not imported.known else "imported" if not imported.known else "it has"
+        context.out.print(
+            f"{did} {_render.counted(imported.lines, 'line')}, {imported.questions - imported.unanswered} of "
+            f"{_render.counted(imported.questions, 'question')} answered",
+            highlight=False,
+        )
+    for warning in imported.warnings:
+        context.warn(warning)

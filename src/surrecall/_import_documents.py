@@ -1,0 +1,160 @@
+"""Documents of a file into the corpus table."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surrealdb import RecordID
+
+from surrecall import _document_file, _fields, _ids, _ingest, _label_file, _quoting, _vectors
+from surrecall._corpus import Corpus
+from surrecall._database import Database
+from surrecall._errors import DataError, UsageError
+from surrecall._faults import Faults
+
+_THERE = "SELECT * FROM $ids"
+_BATCH = 100
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to import. `prepend_title` puts the title before a text that does not begin with it, so that it is searched too."""
+
+    path: Path
+    form: str
+    names: _document_file.Names
+    vectors: Path | None = None
+    ids: Path | None = None
+    prepend_title: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class ImportedDocuments:
+    """What an import did, or would do.
+
+    `titles_left_out` are titles that the table has no field for, `empty` documents without text, `vectors` those that came with
+    one.
+    """
+
+    documents: int
+    documents_there: int
+    vectors: int
+    titles_left_out: int
+    empty: int
+    dry_run: bool
+
+
+def import_documents(
+    database: Database,
+    project: Path,
+    corpus: Corpus,
+    options: Options,
+    progress: _ingest.Progress = lambda _done, _all: None,
+) -> ImportedDocuments:
+    """Add the documents of a file; a second time changes nothing.
+
+    Raises DataError with file, line and content of what is wrong; then, as after any failure, nothing is added.
+    """
+    faults = Faults()
+    entries = _document_file.read(options.path, options.form, options.names, corpus.body, faults)
+    faults.raise_if_any()
+    if not entries:
+        raise DataError(f"{options.path} holds no document", "one row a document: id, title, text")
+    vectors = _read_vectors(options, corpus, entries)
+    # the definitions must be there before rows can be compared with what is; a trial leaves them as they are
+    indexed = True if options.dry_run else _ingest.prepare(database, project, corpus)
+    tables = database.value("INFO FOR DB")["tables"]
+    titled = _takes_title(database, corpus, tables)
+    known = _ids.resolve(database, corpus.table, [entry.name for entry in entries]) if corpus.table in tables else {}
+    rows: list[tuple[_document_file.Entry, dict[str, Any]]] = []
+    for entry in entries:
+        found = known.get(entry.name, [])
+        if len(found) > 1:
+            faults.add(options.path, entry.line, _label_file.missing("document", entry.name, found), entry.content)
+        embedding = entry.vector if vectors is None else vectors[str(entry.name)]
+        row: dict[str, Any] = {"id": found[0] if found else _ids.new(corpus.table, entry.name)}
+        _fields.place(row, corpus.body, _text(entry, options))
+        if entry.title is not None and titled:
+            row["title"] = entry.title
+        if embedding is not None and corpus.vector is not None:
+            _fields.place(row, corpus.vector, embedding)
+        rows.append((entry, row))
+    faults.raise_if_any()
+    fields = [corpus.body, *(["title"] if titled else []), *([corpus.vector] if corpus.vector else [])]
+    fresh = _fresh(database, rows, fields, options.path, faults) if corpus.table in tables else [row for _, row in rows]
+    faults.raise_if_any()
+    if not options.dry_run:
+        with _ingest.logged(database, f"documents of {options.path.name}", len(fresh), 0) as added:
+            _ingest.add_documents(database, project, corpus, fresh, added, indexed=indexed, progress=progress)
+    return ImportedDocuments(
+        documents=len(fresh),
+        documents_there=len(rows) - len(fresh),
+        vectors=sum(corpus.vector is not None and _fields.pick(row, corpus.vector) is not None for row in fresh),
+        titles_left_out=0 if titled else sum(entry.title is not None for entry in entries),
+        empty=sum(not _fields.pick(row, corpus.body).strip() for row in fresh),
+        dry_run=options.dry_run,
+    )
+
+
+def _text(entry: _document_file.Entry, options: Options) -> str:
+    if not options.prepend_title or entry.title is None or entry.text.startswith(entry.title):
+        return entry.text
+    return f"{entry.title}\n{entry.text}"
+
+
+def _read_vectors(options: Options, corpus: Corpus, entries: list[_document_file.Entry]) -> _vectors.Vectors | None:
+    own = [entry for entry in entries if entry.vector is not None]
+    if corpus.vector is None and (own or options.vectors is not None):
+        raise UsageError(f"{corpus.table} has no vector field", "import without vectors, or name the field in surrecall.toml")
+    if options.vectors is None:
+        if options.ids is not None:
+            raise UsageError("--ids names the rows of --vectors, which is not given", "give --vectors FILE.npy")
+        _ingest.require_dimension(corpus, "document", [entry.vector for entry in own])
+        return None
+    if own:
+        raise UsageError(f"{options.path.name} has vectors of its own, first in line {own[0].line}", "leave --vectors out")
+    vectors = _vectors.read(options.vectors, options.ids or options.vectors.with_suffix(".ids.txt"))
+    _vectors.require_distinct([entry.name.value for entry in entries], options.path)
+    lacking = [entry for entry in entries if str(entry.name) not in vectors]
+    if lacking:
+        raise DataError(
+            f"{len(lacking)} of {len(entries)} documents have no vector in {options.vectors.name}, first {lacking[0].name.shown}",
+            "embed them all, or import without --vectors",
+        )
+    _ingest.require_dimension(corpus, "document", list(vectors.values())[:1])
+    return vectors
+
+
+def _takes_title(database: Database, corpus: Corpus, tables: dict[str, str]) -> bool:
+    """Whether a document can have a title: every table can that is not bound to its fields, and one that has such a field."""
+    if corpus.table not in tables or not re.search(r"\bSCHEMAFULL\b", tables[corpus.table]):
+        return True
+    return "title" in database.value(f"INFO FOR TABLE {_quoting.identifier(corpus.table)}")["fields"]
+
+
+def _fresh(
+    database: Database,
+    rows: list[tuple[_document_file.Entry, dict[str, Any]]],
+    fields: list[str],
+    path: Path,
+    faults: Faults,
+) -> list[dict[str, Any]]:
+    """The rows that are not there yet; one that is there with another content, in a field that the file has, is a fault."""
+    fresh = []
+    for batch in _ingest.batches(rows, _BATCH):
+        ids: list[RecordID] = [row["id"] for _, row in batch]
+        there = {row["id"].id: row for row in database.value(_THERE, ids=ids)}
+        for entry, row in batch:
+            other = there.get(row["id"].id)
+            if other is None:
+                fresh.append(row)
+                continue
+            given = [field for field in fields if _fields.pick(row, field) is not None]
+            unlike = next((field for field in given if _fields.pick(row, field) != _fields.pick(other, field)), None)
+            if unlike is not None:
+                faults.add(path, entry.line, f"the document {row['id'].id!r} is there with another {unlike}", entry.content)
+    return fresh

@@ -1,0 +1,139 @@
+"""Labels of a file onto questions that are there: added, or changed where that is asked for; never taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surrealdb import RecordID
+
+from surrecall import _ids, _import_questions, _ingest, _label_file
+from surrecall._corpus import Corpus
+from surrecall._database import Database
+from surrecall._errors import DataError, SurrecallError
+from surrecall._faults import Faults
+
+_BATCH = 500
+_THERE = "SELECT id, relevant, judged, answerable FROM $ids"
+# FOR, not one UPDATE: each row has values of its own
+_SET = """
+BEGIN;
+FOR $row IN $rows {
+  UPDATE $row.id SET judged = $row.judged, relevant = $row.relevant, answerable = $row.answerable RETURN NONE;
+};
+COMMIT;
+"""
+
+
+@dataclass(frozen=True)
+class ImportedLabels:
+    """What an import did, or would do: labels added, changed (with `replace`), there already, and given twice in the file.
+
+    `questions` were changed; `now_answerable` of them had no relevant document before, `no_longer_answerable` have none now.
+    """
+
+    labels: int
+    questions: int
+    replaced: int
+    labels_there: int
+    repeated_labels: int
+    now_answerable: int
+    no_longer_answerable: int
+    dry_run: bool
+
+
+def import_labels(
+    database: Database, corpus: Corpus, path: Path, form: str | None, *, replace: bool = False, dry_run: bool = False
+) -> ImportedLabels:
+    """Add the labels of a file to questions that are there; a second time changes nothing.
+
+    Raises DataError with file, line and content of what is wrong, among it a label that is there with another grade unless
+    `replace` says to change it; then, as after any failure, nothing is changed.
+    """
+    faults = Faults()
+    labels = _label_file.read(path, form, faults)
+    faults.raise_if_any()
+    if not labels:
+        raise DataError(f"{path} holds no label", "one line a label: query-id, corpus-id, score; or TREC's four fields")
+    questions = _ids.resolve(database, database.table("question"), [label.question for label in labels])
+    documents = _ids.resolve(database, corpus.table, [label.document for label in labels])
+    gathered = _label_file.gather(path, labels, questions, documents, faults)
+    records = {found[0].id: found[0] for found in questions.values() if len(found) == 1}
+    before = _before(database, [records[name] for name in gathered.grades])
+    changes: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    added = replaced = there = 0
+    for question, grades in gathered.grades.items():
+        old = before[question]
+        merged = {label["document"].id: label for label in _judged(old)}
+        touched = False
+        for document, grade in grades.items():
+            had = merged.get(document)
+            if had is None:
+                added += 1
+            elif had["grade"] == grade:
+                there += 1
+                continue
+            elif replace:
+                replaced += 1
+            else:
+                label = gathered.lines[question, document]
+                problem = f"{document!r} has the grade {had['grade']} for {question!r}; --replace would make it {grade}"
+                faults.add(path, label.line, problem, label.content)
+                continue
+            touched = True
+            merged[document] = {"document": RecordID(corpus.table, document), "grade": grade}
+        if touched:
+            changes.append((old, _changed(old, [(label["document"], label["grade"]) for label in merged.values()])))
+    faults.raise_if_any()
+    if not dry_run:
+        _store(database, f"labels of {path.name}", changes)
+    return ImportedLabels(
+        labels=added,
+        questions=len(changes),
+        replaced=replaced,
+        labels_there=there,
+        repeated_labels=gathered.repeated,
+        now_answerable=sum(new["answerable"] and not old["answerable"] for old, new in changes),
+        no_longer_answerable=sum(old["answerable"] and not new["answerable"] for old, new in changes),
+        dry_run=dry_run,
+    )
+
+
+def _before(database: Database, questions: list[RecordID]) -> dict[Any, dict[str, Any]]:
+    found: dict[Any, dict[str, Any]] = {}
+    for batch in _ingest.batches(questions, _BATCH):
+        found |= {row["id"].id: row for row in database.value(_THERE, ids=batch)}
+    return found
+
+
+def _judged(row: dict[str, Any]) -> list[dict[str, Any]]:
+    return row.get("judged") or [{"document": document, "grade": 1} for document in row["relevant"]]
+
+
+def _changed(old: dict[str, Any], grades: list[tuple[RecordID, float | int]]) -> dict[str, Any]:
+    """The labels of a question as they are to be; graded ones stay graded."""
+    new = _import_questions.judged_of(grades) if old.get("judged") else _import_questions.labels_of(grades)
+    return {"id": old["id"], "judged": None, **new}
+
+
+def _store(database: Database, source: str, changes: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
+    """Write the new labels; after a failure the old ones are put back."""
+    written: list[dict[str, Any]] = []
+    with _ingest.logged(database, source, 0, len(changes), undo=_putting_back(database, written)):
+        for batch in _ingest.shards(changes, lambda change: len(_judged(change[1]))):
+            written += [{"judged": None, **old} for old, _ in batch]
+            database.run(_SET, rows=[new for _, new in batch])
+
+
+def _putting_back(database: Database, written: list[dict[str, Any]]) -> Callable[[], None]:
+    def undo() -> None:
+        for batch in _ingest.shards(written, lambda row: len(_judged(row))):
+            try:
+                database.run(_SET, rows=batch)
+            except SurrecallError as error:
+                if error.statement is None:
+                    raise
+
+    return undo

@@ -1,0 +1,809 @@
+"""Bringing data in: questions, labels and documents from every format, whole or not at all, ids letter for letter."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy
+import pytest
+from surrealdb import RecordID
+
+from conftest import fresh_settings
+from surrecall import Database, DataError, SurrecallError, UsageError, _fields, _ids, _ingest, _init, _question_file, _quoting
+from surrecall._corpus import Corpus
+from surrecall._document_file import Names
+from surrecall._import_documents import ImportedDocuments, import_documents
+from surrecall._import_documents import Options as DocumentOptions
+from surrecall._import_labels import ImportedLabels, import_labels
+from surrecall._import_questions import ImportedQuestions, import_questions
+from surrecall._import_questions import Options as QuestionOptions
+from surrecall._tabular import format_of
+from test_cli import surrecall
+from test_collection import IDS
+
+CORPUS = Corpus("paper", "abstract", "embedding", 3)
+# beside those of the collections: what a list in a cell, a quote or a line could cut
+AWKWARD = (
+    *IDS,
+    "a|b",
+    "back\\slash",
+    'say "x"',
+    "[x]",
+    " blank ",
+    "line\nend",
+    "tab\tulator",
+    "comma,",
+    "a::b",
+    "'",
+    "ö\u0301",
+    "\u2028",
+)
+
+
+class Home:
+    """A database, the project folder beside it, and a folder of files."""
+
+    def __init__(self, database: Database, project: Path) -> None:
+        self.database, self.project, self.folder = database, project, project.parent
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.folder / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def documents(self, name: str, content: str | bytes, **options: Any) -> ImportedDocuments:
+        path = self.write(name, content)
+        names = options.pop("names", Names())
+        given = DocumentOptions(
+            path, format_of(path, options.pop("form", None), ("jsonl", "json", "csv", "tsv")), names, **options
+        )
+        return import_documents(self.database, self.project, CORPUS, given)
+
+    def questions(self, name: str, content: str | bytes, **options: Any) -> ImportedQuestions:
+        path = self.write(name, content)
+        form = format_of(path, options.pop("form", None), _question_file.FORMATS)
+        return import_questions(self.database, self.project, CORPUS, QuestionOptions(path, form, **options))
+
+    def labels(self, name: str, content: str | bytes, form: str | None = None, **options: Any) -> ImportedLabels:
+        return import_labels(self.database, CORPUS, self.write(name, content), form, **options)
+
+    def everything(self) -> list[Any]:
+        return self.database.run("SELECT * FROM paper ORDER BY id; SELECT * FROM question ORDER BY id; SELECT * FROM import_log;")
+
+    def grades(self) -> dict[Any, dict[Any, Any]]:
+        """Labels by question and document."""
+        rows = self.database.value("SELECT id, fn::labels_of(id) AS labels FROM question ORDER BY id")
+        return {row["id"].id: {label["document"].id: label["grade"] for label in row["labels"]} for row in rows}
+
+
+@pytest.fixture
+def home(pytestconfig: pytest.Config, engine: str, tmp_path: Path) -> Iterator[Home]:
+    """An empty database and a project for the table paper."""
+    project = tmp_path / "project"
+    project.mkdir()
+    _init.init(project, CORPUS)
+    with Database(fresh_settings(pytestconfig, engine)) as database:
+        yield Home(database, project)
+
+
+@pytest.fixture
+def filled(home: Home) -> Home:
+    """Five documents and two questions, one label each."""
+    home.documents("docs.jsonl", objects(*({"id": f"d{number}", "text": f"words of {number}"} for number in range(1, 6))))
+    home.questions("q.jsonl", objects(*({"id": f"q{number}", "text": f"what {number}", "relevant": ["d5"]} for number in (1, 2))))
+    return home
+
+
+def objects(*rows: Any) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def sheet(rows: list[list[Any]], delimiter: str = ",") -> str:
+    text = StringIO(newline="")
+    csv.writer(text, delimiter=delimiter).writerows(rows)
+    return text.getvalue()
+
+
+def refused(home: Home, action: Callable[[], Any], *complaints: str, error: type[SurrecallError] = DataError) -> str:
+    """The action fails with these words, and leaves everything as it was."""
+    before = home.everything()
+    with pytest.raises(error) as caught:
+        action()
+    for complaint in complaints:
+        assert complaint in caught.value.text
+    assert home.everything() == before
+    return caught.value.text
+
+
+# ids
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv"])
+def test_ids_come_in_letter_for_letter_and_every_label_resolves(home: Home, form: str) -> None:
+    if form in ("jsonl", "json"):
+        docs: list[Any] = [{"id": name, "text": f"words of {name}"} for name in AWKWARD]
+        questions: list[Any] = [{"id": name, "text": f"what {name}", "relevant": [name]} for name in AWKWARD]
+        texts = [json.dumps(rows, indent=1) if form == "json" else objects(*rows) for rows in (docs, questions)]
+    else:
+        delimiter = "," if form == "csv" else "\t"
+        cells = {
+            name: json.dumps([name]) if name.startswith("[") else name.replace("\\", r"\\").replace("|", r"\|")
+            for name in AWKWARD
+        }
+        texts = [
+            sheet([["id", "text"], *([name, f"words of {name}"] for name in AWKWARD)], delimiter),
+            sheet([["id", "text", "relevant"], *([name, f"what {name}", cells[name]] for name in AWKWARD)], delimiter),
+        ]
+    assert home.documents(f"docs.{form}", texts[0]).documents == len(AWKWARD)
+    assert home.questions(f"q.{form}", texts[1]).labels == len(AWKWARD)
+    assert home.grades() == {name: {name: 1} for name in AWKWARD}
+    assert sorted(row.id for row in home.database.value("SELECT VALUE id FROM paper")) == sorted(AWKWARD)
+    before = home.everything()
+    assert home.documents(f"docs.{form}", texts[0]).documents_there == len(AWKWARD)
+    assert home.questions(f"q.{form}", texts[1]).questions_there == len(AWKWARD)
+    assert home.everything() == before
+
+
+@pytest.mark.parametrize("form", ["trec", "tsv", "csv", "jsonl"])
+def test_ids_of_digits_and_punctuation_in_labels(home: Home, form: str) -> None:
+    names = [name for name in AWKWARD if name.split() == [name]] if form == "trec" else list(AWKWARD)
+    home.documents("docs.jsonl", objects(*({"id": name, "text": "x"} for name in [*names, "other"])))
+    home.questions("q.jsonl", objects(*({"id": name, "text": "x", "relevant": ["other"]} for name in names)))
+    text = {
+        "trec": "".join(f"{name} 0 {name} 1\n" for name in names),
+        "tsv": sheet([["query-id", "corpus-id", "score"], *([name, name, "1"] for name in names)], "\t"),
+        "csv": sheet([[name, name, "1"] for name in names]),
+        "jsonl": objects(*({"question": name, "document": name, "grade": 1} for name in names)),
+    }[form]
+    assert home.labels(f"qrels.{form}", text).labels == len(names)
+    assert home.grades() == {name: {"other": 1, name: 1} for name in names}
+
+
+def test_a_number_of_json_stays_one_and_a_text_of_a_sheet_means_what_is_there(home: Home) -> None:
+    home.documents("docs.jsonl", objects({"id": 7, "text": "seven"}, {"id": "7", "text": "'7'"}, {"id": 8, "text": "eight"}))
+    assert home.database.value("SELECT VALUE id FROM paper ORDER BY id") == [
+        RecordID("paper", 7),
+        RecordID("paper", 8),
+        RecordID("paper", "7"),
+    ]
+    home.questions(
+        "q.jsonl",
+        objects({"id": 1, "text": "one", "relevant": [7]}, {"id": "b", "text": "two", "judged": [{"document": "7", "grade": 2}]}),
+    )
+    home.questions("q.csv", "id,text,relevant\nc,three,8\n")
+    assert home.grades() == {1: {7: 1}, "b": {"7": 2}, "c": {8: 1}}
+    refused(
+        home,
+        lambda: home.questions("x.csv", "id,text,relevant\nd,four,7\n"),
+        "x.csv:2: the document '7' is ambiguous: the text and the number",
+    )
+    refused(home, lambda: home.labels("x.tsv", "1\t7\t1\n"), "x.tsv:1: the document '7' is ambiguous")
+    assert home.labels("y.tsv", "1\t8\t1\n").labels == 1
+    refused(
+        home,
+        lambda: home.labels("x.jsonl", objects({"question": "1", "document": 8, "grade": 1})),
+        "the question '1' is not in the database",
+    )
+    refused(home, lambda: home.documents("x.csv", "id,text\n8,other\n"), "x.csv:2: the document 8 is there with another abstract")
+    assert home.documents("y.csv", "id,text\n8,eight\n").documents_there == 1
+
+
+def test_an_id_that_is_printed_and_read_back_is_the_same_record(home: Home) -> None:
+    ids = ["7", 7, "007", "a-b", "a b/c:d"]
+    home.documents("docs.jsonl", objects(*({"id": name, "text": f"words of {name!r}"} for name in ids)))
+    there = {record.id for record in home.database.value("SELECT VALUE id FROM paper")}
+    assert there == set(ids)
+    # written from what the database holds, and read again
+    home.questions("q.jsonl", objects(*({"id": name, "text": "x", "relevant": [name]} for name in there)))
+    for row in home.database.value("SELECT id, relevant[0].abstract AS text FROM question"):
+        assert row["text"] == f"words of {row['id'].id!r}"
+
+
+def test_a_uuid_is_found_by_its_text(home: Home) -> None:
+    home.documents("docs.jsonl", objects({"id": "a", "text": "a"}))
+    value = UUID("018cf5b2-8a0e-7b3a-9c1d-3f2b4a5c6d7e")
+    home.database.run("CREATE $id SET abstract = 'x'", id=RecordID("paper", value))
+    home.questions("q.csv", f"id,text,relevant\nq,what,{value}\n")
+    home.questions("q.jsonl", objects({"id": "r", "text": "what", "relevant": [str(value)]}))
+    assert home.grades() == {"q": {value: 1}, "r": {value: 1}}
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"), [("7", ["7", 7]), ("007", ["007"]), ("-0", ["-0"]), ("-7", ["-7", -7]), ("1e5", ["1e5"])]
+)
+def test_the_ids_that_print_as_a_text(value: str, texts: list[Any]) -> None:
+    assert _ids.meanings(value) == texts
+    assert _ids.meanings("9223372036854775808") == ["9223372036854775808"]
+
+
+@pytest.mark.parametrize("value", ["1.5", "true", "null", '""', "[1]", "9223372036854775808", "1e5"])
+def test_what_can_be_no_id_in_json(home: Home, value: str) -> None:
+    home.documents("docs.jsonl", objects({"id": "a", "text": "a"}))
+    refused(home, lambda: home.documents("x.jsonl", f'{{"id": {value}, "text": "a"}}'), "x.jsonl:1: ", "id")
+
+
+# label files
+
+
+LABELS = {"q1": {"d1": 1, "d2": 2, "d5": 1}, "q2": {"d3": 1, "d4": 0, "d1": 3, "d5": 1}}
+PAIRS = [("q1", "d1", 1), ("q1", "d2", 2), ("q2", "d3", 1), ("q2", "d4", 0), ("q2", "d1", 3)]
+
+
+def label_files() -> dict[str, str | bytes]:
+    tsv = "".join(f"{q}\t{d}\t{g}\n" for q, d, g in PAIRS)
+    trec = "".join(f"{q} 0 {d} {g}\n" for q, d, g in PAIRS)
+    sheet_text = "".join(f"{q},{d},{g}\n" for q, d, g in PAIRS)
+    typed = objects(*({"question": q, "document": d, "grade": g} for q, d, g in PAIRS))
+    head = "query-id\tcorpus-id\tscore\n"
+    return {
+        "beir.tsv": head + tsv,
+        "bare.tsv": tsv,
+        "order.tsv": "Score\tQUERY-ID\tDoc_ID\n" + "".join(f"{g}\t{q}\t{d}\n" for q, d, g in PAIRS),
+        "crlf.tsv": (head + tsv).replace("\n", "\r\n"),
+        "cr.tsv": (head + tsv).replace("\n", "\r"),
+        "bom.tsv": b"\xef\xbb\xbf" + (head + tsv).encode(),
+        "bare-bom.tsv": b"\xef\xbb\xbf" + tsv.encode(),
+        "blank.tsv": "\n" + head + "\n \n" + tsv.replace("\n", "\n\n"),
+        "trailing.tsv": tsv.replace("\n", " \t \n"),
+        "spaces.tsv": tsv.replace("\t", "  "),
+        "noend.tsv": (head + tsv).rstrip("\n"),
+        "plain.trec": trec,
+        "crlf.trec": trec.replace("\n", "\r\n"),
+        "cr.trec": trec.replace("\n", "\r"),
+        "tabs.trec": trec.replace(" ", "\t"),
+        "double.trec": trec.replace(" ", "  "),
+        "mixed.trec": trec.replace(" 0 ", "\t0  "),
+        "trailing.trec": trec.replace("\n", "  \n"),
+        "blank.trec": "\n\n" + trec.replace("\n", "\n \n"),
+        "bom.trec": b"\xef\xbb\xbf" + trec.encode(),
+        "qrels.test": trec,
+        "tabs.tsv": trec.replace(" ", "\t"),
+        "plain.csv": "query_id,docid,rating\n" + sheet_text,
+        "bare.csv": sheet_text,
+        "order.csv": "Rating,Query ID,Document\r\n" + "".join(f"{g},{q},{d}\r\n" for q, d, g in PAIRS),
+        "bom.csv": b"\xef\xbb\xbfqid,docid,rating\r\n" + sheet_text.replace("\n", "\r\n").encode(),
+        "quoted.csv": sheet_text.replace("d1", '"d1"'),
+        "empty-cells.csv": "qid,docid,rating\n" + sheet_text.replace("\n", ",\n"),
+        "plain.jsonl": typed,
+        "crlf.jsonl": typed.replace("\n", "\r\n"),
+        "bom.jsonl": b"\xef\xbb\xbf" + typed.encode(),
+        "beir.jsonl": typed.replace("question", "query-id").replace("document", "corpus-id").replace("grade", "score"),
+        "array.json": b"\xef\xbb\xbf" + json.dumps([{"qid": q, "doc_id": d, "rel": g} for q, d, g in PAIRS], indent=2).encode(),
+    }
+
+
+def test_labels_are_five_however_the_file_was_saved(filled: Home) -> None:
+    bare = filled.database.value("SELECT id, relevant FROM question")
+    for name, content in label_files().items():
+        told = filled.labels(name, content)
+        assert (told.labels, told.questions, told.repeated_labels) == (5, 2, 0), name
+        assert filled.grades() == LABELS, name
+        before = filled.everything()
+        again = filled.labels(name, content)
+        assert (again.labels, again.questions, again.labels_there) == (0, 0, 5), name
+        assert filled.everything() == before, name
+        filled.database.run("FOR $row IN $rows { UPDATE $row.id SET judged = NONE, relevant = $row.relevant }", rows=bare)
+        filled.database.run("DELETE import_log")
+
+
+def test_a_question_that_is_called_like_a_column(home: Home) -> None:
+    home.documents("docs.jsonl", objects({"id": "corpus-id", "text": "x"}, {"id": "d", "text": "x"}))
+    home.questions("q.jsonl", objects({"id": "query-id", "text": "x", "relevant": ["d"]}))
+    assert home.labels("a.tsv", "query-id\tcorpus-id\t1\n").labels == 1
+    assert home.labels("b.trec", "query-id 0 corpus-id 1\n").labels_there == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("x.tsv", "q1\td1\t1\nq1\td2\t1\nq2\td1\t1\nq2\td3\n", "x.tsv:4: not three fields: 'q2\\td3'"),
+        ("x.tsv", "q1  d1  1\nq2  d3\n", "x.tsv:2: not three fields"),
+        ("x.trec", "q1 0 d1 1\nq1 0 d2 1\nq2 0 d1 1\nq2 d3\n", "x.trec:4: not four fields: 'q2 d3'"),
+        ("x.csv", "qid,docid,rating\nq1,d1,1\n\nq2\n", "x.csv:4: not three fields: 'q2'"),
+        ("x.csv", 'q1,d1,1\nq2,"d3,1\n', "x.csv:2: a cell that can't be read"),
+        ("x.jsonl", '{"question": "q1", "document": "d1", "grade": 1}\n{"question": "q2"', "x.jsonl:2: no JSON"),
+        ("x.jsonl", '{"question": "q1", "document": "d1", "grade": "1"}', "x.jsonl:1: a grade is a number, without quotes"),
+        ("x.jsonl", '{"question": "q1", "document": "d1"}', "x.jsonl:1: the grade None is no number"),
+        ("x.jsonl", '{"question": "q1", "document": "d1", "grade": 1, "more": 2}', "x.jsonl:1: an unknown field 'more'"),
+        (
+            "x.jsonl",
+            '{"question": "q1", "question": "q2", "document": "d1", "grade": 1}',
+            "x.jsonl:1: no JSON (a key is there twice",
+        ),
+        ("x.json", '[{"question": "q1", "document": "d1", "grade": 1},\n 7]', "x.json:2: no JSON object: '7'"),
+        ("x.json", '[{"question": "q1", "document": "d1", "grade": 1}\n {"question"', "x.json:"),
+        ("x.tsv", "frage\tdokument\tnote\nq1\td1\t1\n", "x.tsv:1: an unknown header: 'frage\\tdokument\\tnote'"),
+        ("x.csv", "qid,docid,stars\nq1,d1,1\n", "x.csv:1: an unknown header: 'qid,docid,stars'"),
+        ("x.tsv", "q1\td1\t1_0\n", "x.tsv:1: "),
+        ("x.trec", "q1 0 d1 1\nq1 0 d2 1000\n", "x.trec:2: the grade '1000' is out of range"),
+        ("x.trec", "q1 0 d1 1\nq3 0 d2 1\n", "x.trec:2: the question 'q3' is not in the database"),
+        ("x.trec", "q1 0 d1 1\nq1 0 d9 1\n", "x.trec:2: the document 'd9' is not in the database"),
+        ("x.tsv", "q1\td1\t1\nq1\td2\t2\nq1\td3\t1\nq1\td2\t0\n", "x.tsv:4: another grade than in line 2"),
+        ("x.tsv", "q1\td1\t1\nq1\td1 \t2\n", "x.tsv:2: another grade than in line 1"),
+        ("x.tsv", "q1\td5\t2\n", "x.tsv:1: 'd5' has the grade 1 for 'q1'; --replace would make it 2"),
+        ("x.tsv", b"q1\td\xe91\t1\n", "x.tsv:1: no UTF-8 text"),
+        ("x.tsv", "", "holds no label"),
+    ],
+)
+def test_a_fault_of_a_label_file(filled: Home, name: str, content: str | bytes, complaint: str) -> None:
+    refused(filled, lambda: filled.labels(name, content), complaint)
+
+
+def test_a_label_given_twice(filled: Home) -> None:
+    told = filled.labels("x.trec", "q1 0 d1 1\nq1 0 d1 1\nq1 0 d5 1\n")
+    assert (told.labels, told.repeated_labels, told.labels_there) == (1, 1, 1)
+
+
+def test_replacing_a_grade_and_what_becomes_of_the_mean(filled: Home) -> None:
+    before = filled.everything()
+    assert filled.labels("x.tsv", "q1\td5\t0\n", replace=True, dry_run=True).no_longer_answerable == 1
+    assert filled.everything() == before
+    told = filled.labels("x.tsv", "q1\td5\t0\n", replace=True)
+    assert (told.replaced, told.labels, told.no_longer_answerable) == (1, 0, 1)
+    told = filled.labels("y.tsv", "q1\td1\t2\nq1\td2\t0.5\n")
+    assert (told.labels, told.now_answerable) == (2, 1)
+    assert filled.grades()["q1"] == {"d5": 0, "d1": 2, "d2": 0.5}
+    assert filled.database.value("RETURN fn::check_imports()") == []
+
+
+def test_labels_that_fail_on_the_way_are_put_back(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ingest, "_SHARD", 1)
+    before = filled.everything()
+    honest, updates = filled.database.run, iter(range(100))
+
+    def failing(statements: str, **variables: Any) -> list[Any]:
+        if "UPDATE $row.id" in statements and next(updates) == 1:
+            raise SurrecallError("no space left")
+        return honest(statements, **variables)
+
+    monkeypatch.setattr(filled.database, "run", failing)
+    with pytest.raises(SurrecallError, match="no space left"):
+        filled.labels("x.tsv", "q1\td1\t1\nq2\td1\t2\n")
+    monkeypatch.undo()
+    assert filled.everything() == before
+
+
+# questions
+
+
+FULL: list[dict[str, Any]] = [
+    {
+        "id": "full",
+        "text": 'What, "quoted"\nand broken\r\nover lines?',
+        "judged": [{"document": "d1", "grade": 2}, {"document": "d2", "grade": 0}, {"document": "d3", "grade": 0.5}],
+        "anchors": [{"document": "d1", "phrase": "words | of"}],
+        "set": "mine",
+        "kind": "lexical",
+        "tags": ["a|b", "c\\d"],
+        "split": "heldout",
+        "source": "production",
+        "note": "why",
+    },
+    {"id": "plain", "text": "plain", "relevant": ["d1", "d2"]},
+    {"id": "none", "text": "nothing answers this", "relevant": [], "answerable": False},
+]
+FULL_SHEET = [
+    ["ID", "Question", "Relevant", "Grades", "Anchors", "Answerable", "Set", "Kind", "Tags", "Split", "Source", "Note"],
+    [
+        "full",
+        FULL[0]["text"],
+        "d1|d2|d3",
+        "2|0|0.5",
+        r"d1::words \| of",
+        "",
+        "mine",
+        "lexical",
+        r"a\|b|c\\d",
+        "heldout",
+        "production",
+        "why",
+    ],
+    ["plain", "plain", "d1|d2", "", "", "yes", "", "", "", "", "", ""],
+    ["none", "nothing answers this", "", "", "", "FALSE", "", "", "", "", "", ""],
+]
+
+
+def question_files() -> dict[str, str | bytes]:
+    typed, text, tabs = objects(*FULL), sheet(FULL_SHEET), sheet(FULL_SHEET, "\t")
+    return {
+        "full.jsonl": typed,
+        "bom.jsonl": b"\xef\xbb\xbf" + typed.replace("\n", "\r\n").encode(),
+        "full.json": b"\xef\xbb\xbf" + json.dumps(FULL, indent=2).encode(),
+        "full.csv": text,
+        "bom.csv": b"\xef\xbb\xbf" + text.encode(),
+        "blank.csv": text.replace("\r\nplain", "\r\n\r\n,,,,\r\n   \r\nplain").replace(",,,,\r\n   \r\n", "   \r\n"),
+        "full.tsv": tabs,
+        "bom.tsv": b"\xef\xbb\xbf" + tabs.encode(),
+        "arrays.csv": sheet(
+            [
+                FULL_SHEET[0],
+                [
+                    *FULL_SHEET[1][:2],
+                    '["d1", "d2", "d3"]',
+                    "[2, 0, 0.5]",
+                    json.dumps(FULL[0]["anchors"]),
+                    "",
+                    "mine",
+                    "lexical",
+                    json.dumps(FULL[0]["tags"]),
+                    *FULL_SHEET[1][9:],
+                ],
+                *FULL_SHEET[2:],
+            ]
+        ),
+    }
+
+
+def test_questions_are_the_same_from_every_format(filled: Home) -> None:
+    fields = "text, judged, relevant, answerable, anchors, set, kind, tags, split, source, note"
+    told: Any = None
+    filled.database.run("DELETE question")
+    for name, content in question_files().items():
+        dry = filled.questions(name, content, dry_run=True)
+        assert (dry.questions, dry.labels, dry.dry_run) == (3, 5, True), name
+        assert filled.database.value("RETURN count(SELECT VALUE id FROM question)") == 0
+        imported = filled.questions(name, content)
+        assert (imported.questions, imported.labels) == (3, 5), name
+        rows = filled.database.value(f"SELECT id, {fields} FROM question ORDER BY id")
+        told = told or rows
+        assert rows == told, name
+        before = filled.everything()
+        again = filled.questions(name, content)
+        assert (again.questions, again.questions_there) == (0, 3), name
+        assert filled.everything() == before, name
+        filled.database.run("DELETE question; DELETE import_log;")
+    by_id = {row["id"].id: row for row in told}
+    assert by_id["full"]["text"] == FULL[0]["text"]
+    assert [(label["document"].id, label["grade"]) for label in by_id["full"]["judged"]] == [("d1", 2), ("d2", 0), ("d3", 0.5)]
+    assert by_id["full"]["anchors"] == [{"document": RecordID("paper", "d1"), "phrase": "words | of"}]
+    assert by_id["full"]["tags"] == ["a|b", "c\\d"]
+    assert [by_id["full"][key] for key in ("set", "kind", "split", "source", "note")] == [
+        "mine",
+        "lexical",
+        "heldout",
+        "production",
+        "why",
+    ]
+    assert [by_id["plain"][key] for key in ("set", "source", "answerable", "tags")] == ["default", "human", True, []]
+    assert by_id["plain"].get("judged") is None
+    assert (by_id["none"]["relevant"], by_id["none"]["answerable"]) == ([], False)
+
+
+BEIR = objects(
+    {"_id": "q1", "text": "one", "metadata": {}},
+    {"_id": "q2", "text": "two", "metadata": {"a": 1}},
+    {"_id": "q9", "text": "spare"},
+)
+
+
+def test_questions_and_their_labels_at_once(filled: Home) -> None:
+    filled.database.run("DELETE question")
+    for name in ("beir.tsv", "plain.trec", "plain.csv", "plain.jsonl"):
+        labels = filled.write(name, label_files()[name])
+        told = filled.questions("queries.jsonl", BEIR, labels=labels)
+        assert (told.questions, told.labels, told.unlabelled) == (2, 5, 1)
+        assert filled.grades() == {"q1": {"d1": 1, "d2": 2}, "q2": {"d3": 1, "d4": 0, "d1": 3}}
+        assert filled.database.value("SELECT VALUE source FROM question") == ["imported", "imported"]
+        assert filled.questions("queries.jsonl", BEIR, labels=labels).questions_there == 2
+        filled.database.run("DELETE question")
+
+
+def test_questions_without_labels_are_refused_with_the_next_step(filled: Home) -> None:
+    told = refused(filled, lambda: filled.questions("queries.jsonl", BEIR), "3 of 3 questions", "first in line 1")
+    assert "surrecall import questions" in told
+    assert "--labels qrels.tsv" in told
+    labels = filled.write("x.tsv", "q1\td1\t1\nq7\td1\t1\n")
+    refused(
+        filled,
+        lambda: filled.questions("q.jsonl", BEIR, labels=labels),
+        "x.tsv:2: the question 'q7' is neither in q.jsonl nor there",
+    )
+    labelled = objects({"id": "z", "text": "z", "relevant": ["d1"]})
+    refused(filled, lambda: filled.questions("l.jsonl", labelled, labels=labels), "has labels of its own", error=UsageError)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("x.csv", "id,text,relevant\na,one,d1\nb,two,d2\nc,three\n", "x.csv:4: 2 fields where the header has 3: 'c,three'"),
+        ("x.csv", "id,text,relevant\na,one,d1\nonly a question\n", "x.csv:3: 1 fields where the header has 3: 'only a question'"),
+        ("x.csv", "id,text,relevant\na,one,d1,more\n", "x.csv:2: 4 fields where the header has 3"),
+        ("x.csv", "id,text,relevent\na,one,d1\n", "x.csv:1: an unknown header: 'id,text,relevent'"),
+        ("x.csv", "id,text,Text,relevant\na,one,one,d1\n", "x.csv:1: a column is there twice"),
+        ("x.csv", 'id,text,relevant\na,"one,d1\n', "x.csv:2: a cell that can't be read"),
+        ("x.csv", "id,text,relevant\na,one,d9\n", "x.csv:2: the document 'd9' is not in the database: 'a,one,d9'"),
+        ("x.csv", "id,text,relevant,grades\na,one,d1|d2,1\n", "x.csv:2: 1 grades for 2 documents"),
+        ("x.csv", "id,text,relevant,grades\na,one,d1,much\n", "x.csv:2: the grade 'much' is no number"),
+        ("x.csv", "id,text,relevant\na, ,d1\n", "x.csv:2: a question without text"),
+        ("x.csv", "id,text,relevant,split\na,one,d1,test\n", "x.csv:2: split is 'test', none of dev, heldout"),
+        ("x.csv", "id,text,relevant,source\na,one,d1,me\n", "x.csv:2: source is 'me'"),
+        ("x.csv", "id,text,relevant,answerable\na,one,d1,maybe\n", "x.csv:2: answerable is 'maybe'"),
+        ("x.csv", "id,text,relevant,anchors\na,one,d1,words\n", "x.csv:2: an anchor is document::phrase"),
+        ("x.csv", "id,text,relevant\na,one,d1\\d2\n", "x.csv:2: a backslash before something else"),
+        ("x.csv", "id,text,relevant\na,one,[d1\n", "x.csv:2: relevant begins with [ and is no JSON array"),
+        ("x.csv", "id,text,relevant\na,one,d1\na,two,d2\n", "x.csv:3: another text than in line 2"),
+        ("x.csv", "id,text,relevant,grades\na,one,d1,1\na,one,d1,2\n", "x.csv:3: another grade of 'd1' than in line 2"),
+        ("x.csv", "id,text,relevant\nq1,what 1,d4\n", "x.csv:2: the question 'q1' is there with another labels"),
+        ("x.csv", "id,text,relevant\nq1,other,d5\n", "x.csv:2: the question 'q1' is there with another text: 'what 1'"),
+        ("x.csv", "id,text,relevant,kind\nq1,what 1,d5,x\n", "x.csv:2: the question 'q1' is there with another kind"),
+        ("x.jsonl", '{"id": "a", "text": "one", "relevant": ["d1"]}\n{"id": "a", "text": "x", "relevant": ["d1"]}', "x.jsonl:2: the id 'a' is there already, in line 1"),  # noqa: E501
+        ("x.jsonl", '{"id": "a", "text": "one", "relevent": ["d1"]}', "x.jsonl:1: an unknown field 'relevent'"),
+        ("x.jsonl", '{"id": "a", "text": "one", "relevant": "d1"}', "x.jsonl:1: relevant is no list"),
+        ("x.jsonl", '{"id": "a", "text": 1, "relevant": ["d1"]}', "x.jsonl:1: text is no text"),
+        ("x.jsonl", '{"id": "a", "text": "one", "judged": [{"document": "d1"}]}', "x.jsonl:1: judged holds"),
+        ("x.jsonl", '{"id": "a", "text": "one", "judged": [{"document": "d1", "grade": NaN}]}', "x.jsonl:1: the grade nan is out of range"),  # noqa: E501
+        ("x.jsonl", '{"id": "a", "text": "one", "judged": [{"document": "d1", "grade": 0}], "answerable": true}', "x.jsonl:1: answerable, and no grade"),  # noqa: E501
+        ("x.jsonl", '{"id": "a", "text": "half \\ud800", "relevant": ["d1"]}', "x.jsonl:1: half a character"),
+        ("x.jsonl", '{"id": "a", "text": "one", "relevant": ["d1"], "embedding": [0, 0, 0]}', "x.jsonl:1: a vector of zeros"),
+        ("x.jsonl", '{"id": "a", "text": "one", "relevant": ["d1"], "embedding": [1, 2]}', "the question vectors have 2 numbers"),
+        ("x.json", '[{"id": "a", "text": "one", "relevant": ["d1"]}', "x.json:1: no comma after"),
+        ("x.jsonl", b'{"id": "a", "text": "caf\xe9", "relevant": ["d1"]}', "x.jsonl:1: no UTF-8 text"),
+        ("x.csv", "", "holds no question"),
+    ],
+)  # fmt: skip
+def test_a_fault_of_a_question_file(filled: Home, name: str, content: str | bytes, complaint: str) -> None:
+    refused(filled, lambda: filled.questions(name, content), complaint)
+
+
+def test_a_sheet_with_a_row_for_each_label(filled: Home) -> None:
+    told = filled.questions("x.csv", 'query,docid,rating\nstar wars,d1,2\nstar wars,d2,0\n"a, b",d3,1\nstar wars,d1,2\n')
+    assert (told.questions, told.labels, told.repeated_labels) == (2, 3, 1)
+    grades = filled.grades()
+    assert grades[_question_file.made_id("star wars")] == {"d1": 2, "d2": 0}
+    assert grades[_question_file.made_id("a, b")] == {"d3": 1}
+    assert filled.questions("x.csv", "query,docid,rating\nstar wars,d1,2\nstar wars,d2,0\n").questions_there == 1
+
+
+def test_a_label_given_twice_in_a_row(filled: Home) -> None:
+    judged = [{"document": "d1", "grade": 2}, {"document": "d1", "grade": 2}]
+    rows = objects({"id": "a", "text": "x", "relevant": ["d1", "d1", "d2"]}, {"id": "b", "text": "y", "judged": judged})
+    assert (filled.questions("x.jsonl", rows).labels, filled.questions("x.jsonl", rows).repeated_labels) == (3, 2)
+    assert filled.questions("x.csv", "id,text,relevant,grades\nc,z,d1|d2|d1,1|0|1\n").repeated_labels == 1
+    clash = objects({"id": "d", "text": "y", "judged": [{"document": "d1", "grade": 2}, {"document": "d1", "grade": 0}]})
+    refused(filled, lambda: filled.questions("y.jsonl", clash), "y.jsonl:1: two grades for 'd1'")
+    refused(filled, lambda: filled.questions("y.csv", "id,text,relevant,grades\nd,z,d1|d1,1|0\n"), "y.csv:2: two grades for 'd1'")
+
+
+def test_questions_with_many_labels_go_in_several_statements(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ingest, "_SHARD", 6)
+    rows = [{"id": f"m{number}", "text": "x", "relevant": ["d1", "d2"]} for number in range(5)]
+    assert [len(shard) for shard in _ingest.shards(rows, lambda row: len(row["relevant"]))] == [2, 2, 1]
+    assert filled.questions("x.jsonl", objects(*rows)).questions == 5
+
+
+def test_the_id_that_is_made_of_a_text() -> None:
+    assert _question_file.made_id("Star Wars?") == "star-wars-" + _question_file.made_id("Star Wars?")[-12:]
+    texts = ["star wars", "Star Wars", "star wars ", "star  wars", "星", "戦", "?", "!"]
+    assert len({_question_file.made_id(text) for text in texts}) == len(texts)
+    assert all(_question_file.made_id(text) == _question_file.made_id(text) for text in texts)
+
+
+BASIC = 'query,docid,rating\ndog,d1,3\ndog,d2,0\ncat\n"one, two",d3,1\n =sum,d4,1\n\ncow,,\ndog,d5,\n'
+DETAILED = (
+    "Team Name,Case Name,Case ID,Query Text,Doc ID,Doc Position,Title,Rating,price\r\n"
+    'T,C,8,dog,d1,1,Good dog,3,1\r\nT,C,8,dog,d2,2,"Great, dog",0,2\r\nT,C,8,dog,d5,3,x,,2\r\n'
+    'T,C,8,"one, two",d3,1,x,1,\r\nT,C,8, =sum,d4,1,x,1,\r\nT,C,8,cat,d3,1,x,,\r\nT,C,8,cow,d3,1,x,,\r\n'
+)
+
+
+@pytest.mark.parametrize("content", [BASIC, "\ufeff" + BASIC.replace("\n", "\r\n"), DETAILED, DETAILED.replace("\r\n", "\n")])
+def test_what_quepid_exports(filled: Home, content: str) -> None:
+    filled.database.run("DELETE question")
+    told = filled.questions("case.csv", content, form="quepid")
+    assert (told.questions, told.labels, told.unlabelled) == (3, 4, 2)
+    rows = filled.database.value("SELECT VALUE [text, source] FROM question")
+    assert sorted(rows) == [["=sum", "imported"], ["dog", "imported"], ["one, two", "imported"]]
+    assert filled.grades()[_question_file.made_id("dog")] == {"d1": 3, "d2": 0}
+    assert filled.questions("case.csv", content, form="quepid").questions_there == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Team Name,Case Name,Case ID,Query Text,Score,Date Last Scored,Count,Notes\nT,C,8,dog,30,x,,y\n",
+        "query,docid,rating\ndog\ncat\n",
+    ],
+)
+def test_a_quepid_export_without_ratings(filled: Home, content: str) -> None:
+    refused(filled, lambda: filled.questions("case.csv", content, form="quepid"), "holds no rated document", "Basic or Detailed")
+
+
+def vector_files(home: Home, names: list[str], dimension: int = 3) -> dict[str, Path]:
+    numpy.save(
+        home.folder / "v.npy", numpy.arange(1, len(names) * dimension + 1).reshape(len(names), dimension).astype("float32")
+    )
+    return {"vectors": home.folder / "v.npy", "ids": home.write("v.ids.txt", "\r\n".join(names))}
+
+
+def test_vectors_of_questions(filled: Home) -> None:
+    rows = objects({"id": 3, "text": "x", "relevant": ["d1"]}, {"id": "b", "text": "y", "relevant": ["d1"]})
+    files = vector_files(filled, ["b", "3"])
+    filled.questions("x.jsonl", rows, model="m", **files)
+    found = filled.database.value("SELECT VALUE [embedding, embedding_model] FROM [question:3, question:b]")
+    assert found == [[[4, 5, 6], "m"], [[1, 2, 3], "m"]]
+    assert filled.questions("x.jsonl", rows, model="m", vectors=files["vectors"]).questions_there == 2
+    own = objects({"id": "c", "text": "z", "relevant": ["d1"], "embedding": [1, 2, 3], "embedding_model": "n"})
+    filled.questions("y.jsonl", own)
+    assert filled.database.value("SELECT VALUE embedding_model FROM ONLY question:c") == "n"
+    refused(
+        filled,
+        lambda: filled.questions("z.csv", "id,text,relevant\nd,x,d1\n", **files),
+        "1 of 1 questions have no vector in v.npy",
+    )
+    two = objects({"id": 7, "text": "x", "relevant": ["d1"]}, {"id": "7", "text": "y", "relevant": ["d1"]})
+    refused(filled, lambda: filled.questions("z.jsonl", two, **vector_files(filled, ["7", "8"])), "can't tell apart")
+    refused(filled, lambda: filled.questions("z.jsonl", two, ids=files["ids"]), "--vectors", error=UsageError)
+
+
+def test_questions_that_fail_on_the_way_are_taken_out(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ingest, "_BATCH_WITHOUT_INDEXES", 1)
+    before = filled.everything()
+    honest, inserts = filled.database.run, iter(range(100))
+
+    def failing(statements: str, **variables: Any) -> list[Any]:
+        if "INSERT INTO question" in statements and next(inserts) == 2:
+            raise SurrecallError("no space left")
+        return honest(statements, **variables)
+
+    monkeypatch.setattr(filled.database, "run", failing)
+    with pytest.raises(SurrecallError, match="no space left"):
+        filled.questions("full.jsonl", objects(*FULL))
+    monkeypatch.undo()
+    assert filled.everything() == before
+
+
+# documents
+
+
+def test_documents_are_the_same_from_every_format(home: Home) -> None:
+    rows = [
+        {"id": "a", "title": "On bees", "text": 'bees, "and"\nwasps\r\nand\tants', "vector": [1.5, 2.0, 3.0]},
+        {"id": "b", "text": "no title", "vector": [0.0, 1.0, 0.0]},
+    ]
+    cells: list[list[Any]] = [
+        ["ID", "Title", "Text", "Vector", "url"],
+        *([row["id"], row.get("title", ""), row["text"], json.dumps(row["vector"]), "x"] for row in rows),
+    ]
+    files: dict[str, str | bytes] = {
+        "d.jsonl": objects(*rows),
+        "bom.jsonl": b"\xef\xbb\xbf" + objects(*rows).replace("\n", "\r\n").encode(),
+        "d.json": json.dumps(rows, indent=1),
+        "d.csv": sheet(cells),
+        "bom.csv": b"\xef\xbb\xbf" + sheet(cells).encode(),
+        "d.tsv": sheet(cells, "\t").replace("[1.5, 2.0, 3.0]", "1.5 2.0 3.0"),
+        "beir.jsonl": objects(
+            *({"_id": row["id"], "metadata": {}} | {k: v for k, v in row.items() if k != "id"} for row in rows)
+        ),
+    }
+    told: Any = None
+    for name, content in files.items():
+        imported = home.documents(name, content)
+        assert (imported.documents, imported.vectors) == (2, 2), name
+        found = home.database.value("SELECT * FROM paper ORDER BY id")
+        told = told or found
+        assert found == told, name
+        before = home.everything()
+        assert home.documents(name, content).documents_there == 2
+        assert home.everything() == before
+        assert len(home.database.value("RETURN fn::retrieve_bm25('bees', 5)")) == 1
+        home.database.run("DELETE paper; DELETE import_log;")
+    assert told[0] == {"id": RecordID("paper", "a"), "title": "On bees", "abstract": rows[0]["text"], "embedding": [1.5, 2, 3]}
+
+
+def test_columns_by_other_names_and_titles_that_are_searched(home: Home) -> None:
+    text = 'Key,Head,Text,Body,Numbers\n1,On bees,x,small,"1, 2, 3"\n2,On ants,x,On ants and wasps,4 5 6\n'
+    names = Names("Key", "Body", "Head", "Numbers")
+    dry = home.documents("d.csv", text, names=names, prepend_title=True, dry_run=True)
+    assert (dry.documents, dry.vectors) == (2, 2)
+    assert home.database.value("INFO FOR DB")["tables"] == {}
+    home.documents("d.csv", text, names=names, prepend_title=True)
+    assert home.database.value("SELECT VALUE [record::id(id), title, abstract, embedding] FROM paper ORDER BY id") == [
+        ["1", "On bees", "On bees\nsmall", [1, 2, 3]],
+        ["2", "On ants", "On ants and wasps", [4, 5, 6]],
+    ]
+    refused(
+        home,
+        lambda: home.documents("d.csv", text, names=Names("key", "bodies")),
+        "no row of d.csv has a 'bodies'",
+        error=UsageError,
+    )
+
+
+def test_vectors_of_documents_from_a_file(home: Home) -> None:
+    rows = objects({"id": 3, "text": "x"}, {"id": "b", "text": "y"})
+    home.documents("x.jsonl", rows, **vector_files(home, ["b", "3"]))
+    assert home.database.value("SELECT VALUE embedding FROM [paper:3, paper:b]") == [[4, 5, 6], [1, 2, 3]]
+    refused(
+        home,
+        lambda: home.documents("y.jsonl", objects({"id": "c", "text": "z"}), **vector_files(home, ["b"])),
+        "1 of 1 documents have no vector",
+    )
+    refused(
+        home,
+        lambda: home.documents("y.jsonl", objects({"id": "b", "text": "y"}), **vector_files(home, ["b"], 2)),
+        "have 2 numbers",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("x.jsonl", '{"id": "d1"}', "x.jsonl:1: no text"),
+        ("x.jsonl", '{"id": "n", "text": " "}', "x.jsonl:1: an empty document"),
+        ("x.jsonl", '{"text": "x"}', "x.jsonl:1: no id"),
+        ("x.jsonl", '{"id": "n", "text": "x"}\n{"id": "n", "text": "x"}', "x.jsonl:2: the id 'n' is there already, in line 1"),
+        ("x.jsonl", '{"id": "n", "text": "x", "vector": [1, 2, "3"]}', "x.jsonl:1: a vector is a list of finite numbers"),
+        ("x.jsonl", '{"id": "n", "text": "x", "vector": [0, 0, 0]}', "x.jsonl:1: a vector of zeros"),
+        ("x.jsonl", '{"id": "n", "text": "x", "vector": [1, 2]}', "have 2 numbers, paper.embedding takes 3"),
+        ("x.csv", "id,text\nn\n", "x.csv:2: 1 fields where the header has 2"),
+        ("x.csv", "nummer,inhalt\nn,x\n", "x.csv:1: an unknown header"),
+        ("x.jsonl", '{"id": "d1", "text": "x"}', "x.jsonl:1: the document 'd1' is there with another abstract"),
+        ("x.csv", "id,text\n", "holds no document"),
+    ],
+)
+def test_a_fault_of_a_document_file(filled: Home, name: str, content: str, complaint: str) -> None:
+    refused(filled, lambda: filled.documents(name, content), complaint)
+
+
+def test_a_cell_may_hold_a_whole_book(home: Home) -> None:
+    assert home.documents("d.csv", sheet([["id", "text"], ["a", "word " * 60_000]])).documents == 1
+    assert home.database.value("SELECT VALUE string::len(abstract) FROM ONLY paper:a") == 300_000
+
+
+def test_a_title_that_the_table_has_no_field_for(home: Home) -> None:
+    home.database.run("DEFINE TABLE paper SCHEMAFULL; DEFINE FIELD abstract ON paper TYPE string;")
+    told = home.documents("d.jsonl", objects({"id": "a", "title": "t", "text": "x"}), dry_run=True)
+    assert (told.documents, told.titles_left_out) == (1, 1)
+
+
+def test_the_path_of_a_field() -> None:
+    assert _quoting.parts("meta.body") == ("meta", "body")
+    assert _quoting.parts("meta.`odd.name \\` x`.⟨a b⟩") == ("meta", "odd.name ` x", "a b")
+    row: dict[str, Any] = {"id": 1}
+    _fields.place(row, "meta.body", "x")
+    _fields.place(row, "meta.more", "y")
+    assert row == {"id": 1, "meta": {"body": "x", "more": "y"}}
+    assert [_fields.pick(row, path) for path in ("meta.body", "meta.none", "none.body", "id.x")] == ["x", None, None, None]
+
+
+def test_the_first_ten_faults_are_shown(filled: Home) -> None:
+    told = refused(filled, lambda: filled.labels("x.trec", "q1 0 d1 1\n" + "q1 0 x 1\n" * 30), "30 faults", "and 20 more")
+    assert "x.trec:11: " in told
+    assert "x.trec:12: " not in told
+
+
+# the commands
+
+
+def test_the_commands_as_a_user_calls_them(tmp_path: Path) -> None:
+    env = {"SURREAL_URL": "surrealkv://data"}
+
+    def run(*arguments: str, code: int = 0) -> str:
+        done = surrecall(*arguments, cwd=tmp_path, env=env)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    (tmp_path / "docs.jsonl").write_text(objects({"id": "a", "text": "one"}, {"id": 2, "text": "two"}))
+    (tmp_path / "queries.jsonl").write_text(objects({"_id": "q", "text": "one"}))
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\n")
+    (tmp_path / "more.trec").write_text("q 0 2 2\n")
+    assert "surrecall init" in run("import", "documents", "docs.jsonl", code=2)
+    run("init", "--table", "paper", "--field", "abstract", "--dimension", "3")
+    assert "imported 2 documents, 0 with a vector" in run("import", "documents", "docs.jsonl")
+    assert "2 documents were there already" in run("import", "documents", "docs.jsonl")
+    assert "next: name the documents" in run("import", "questions", "queries.jsonl", code=4)
+    assert "would import 1 question, 1 label" in run("import", "questions", "queries.jsonl", "--labels", "qrels.tsv", "--dry-run")
+    told = json.loads(run("import", "questions", "queries.jsonl", "--labels", "qrels.tsv", "--json"))
+    assert (told["questions"], told["labels"], told["dry_run"]) == (1, 1, False)
+    assert "would import 1 label, for 1 question" in run("import", "labels", "more.trec", "--dry-run")
+    assert json.loads(run("import", "labels", "more.trec", "--json"))["labels"] == 1
+    assert "1 labels were there already" in run("import", "labels", "more.trec")
+    assert "--format" in run("import", "questions", "qrels.trec", code=2)
+    assert "one of trec" in run("import", "labels", "more.trec", "--format", "xml", code=2)
+    assert "can't be read" in run("import", "labels", "nothing.tsv", code=4)

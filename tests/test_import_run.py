@@ -1,0 +1,323 @@
+"""Rankings of outside systems: trec_eval's order and figures, in one history with our own, whole or not at all."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from surrealdb import RecordID
+
+from surrecall import Options, SurrecallError, UsageError, _import_run, _ingest, evaluate, resume
+from surrecall._import_run import ImportedRun, import_run
+from test_cli import surrecall
+from test_data_in import CORPUS, Home, filled, home, objects, refused
+from test_real_collections import folder_of
+
+__all__ = ["filled", "home"]
+# ours at a cutoff: trec_eval's name for the same
+AT_A_CUTOFF = {"recall": "recall_", "p": "P_", "hit": "success_", "ap": "map_cut_", "ndcg": "ndcg_cut_"}
+UNCUT = {"rr": "recip_rank", "ap": "map", "ndcg": "ndcg"}
+
+
+def run(
+    home: Home, text: str | bytes, retriever: str = "outside", cutoffs: tuple[int, ...] = (1, 3), **options: Any
+) -> ImportedRun:
+    path = home.write(options.pop("name", "run.trec"), text)
+    return import_run(home.database, CORPUS, _import_run.Options(path, retriever, cutoffs, **options))
+
+
+def answers(home: Home) -> dict[Any, list[Any]]:
+    rows = home.database.value("SELECT question, ranking FROM eval_answer")
+    return {row["question"].id: [document.id for document in row["ranking"]] for row in rows}
+
+
+def counts(home: Home) -> list[int]:
+    return [
+        home.database.value(f"RETURN count(SELECT VALUE id FROM {table})") for table in ("evaluation", "eval_answer", "eval_run")
+    ]
+
+
+def trec_figures(path: Path) -> dict[tuple[str, str], str]:
+    """Measure and topic (or 'all') to the figure as trec_eval printed it."""
+    fields = (line.split() for line in path.read_text().splitlines())
+    return {(parts[0], parts[1]): parts[2] for parts in fields if len(parts) == 3}
+
+
+def test_trec_eval_prints_the_same_figures_for_its_own_data(home: Home) -> None:
+    folder = folder_of("../trec")
+    means, topics = trec_figures(folder / "out.test"), trec_figures(folder / "out.test.aq")
+    lines = [line.split() for line in (folder / "results.test").read_text().splitlines()]
+    labels = [line.split() for line in (folder / "qrels.test").read_text().splitlines() if line.strip()]
+    documents = dict.fromkeys([line[2] for line in lines] + [line[2] for line in labels])
+    home.documents("docs.jsonl", objects(*({"id": name, "text": f"text {name}"} for name in documents)))
+    questions = objects(*({"id": name, "text": f"topic {name}"} for name in dict.fromkeys(line[0] for line in labels)))
+    told = home.questions("topics.jsonl", questions, labels=folder / "qrels.test")
+    assert (told.questions, told.labels) == (3, len(labels))
+
+    cutoffs = sorted({int(name.rpartition("_")[2]) for name, _ in topics if name.startswith(tuple(AT_A_CUTOFF.values()))})
+    imported = import_run(home.database, CORPUS, _import_run.Options(folder / "results.test", "STANDARD", cutoffs))
+    assert imported.evaluation is not None
+    assert imported.evaluation.row["status"] == "complete"
+    assert (imported.unanswered, imported.unknown_documents) == (0, 0)
+    figures: dict[tuple[str, str], float] = {}
+    for row in imported.evaluation.runs:
+        assert row["questions"] == 3
+        figures |= {(f"{trec}{row['k']}", "all"): row[ours] for ours, trec in AT_A_CUTOFF.items()}
+        if row["k"] == 1000:
+            figures |= {(trec, "all"): row[ours] for ours, trec in UNCUT.items()}
+    for topic, k in itertools.product(("301", "302", "303"), cutoffs):
+        score = home.database.value(
+            "RETURN (SELECT VALUE fn::score(ranking, labels, $k) FROM eval_answer WHERE question = $question)[0]",
+            k=k,
+            question=RecordID("question", topic),
+        )
+        figures |= {(f"{trec}{k}", topic): score[ours] for ours, trec in AT_A_CUTOFF.items()}
+        if k == 1000:
+            figures |= {(trec, topic): score[ours] for ours, trec in UNCUT.items()}
+    expected = {key: value for key, value in (topics | means).items() if key in figures}
+    wrong = {key: (f"{figures[key]:.4f}", value) for key, value in expected.items() if f"{figures[key]:.4f}" != value}
+    assert wrong == {}
+    # means and topics of every measure that trec_eval prints
+    per_measure = defaultdict(set)
+    for name, topic in expected:
+        per_measure[re.sub(r"\d+$", "", name)].add(topic)
+    assert set(per_measure) == {*AT_A_CUTOFF.values(), *UNCUT.values()}
+    assert all({"301", "302", "303", "all"} <= found for found in per_measure.values())
+
+
+def test_equal_scores_are_ordered_as_trec_eval_orders_them(filled: Home) -> None:
+    # as 32-bit floats the first three are one score; d9 and z are no documents of the corpus, and byte by byte z is before ö
+    scores = {"d1": "1.00000001", "d3": "1.0", "d2": "1.00000002", "d4": "0.99", "z": "1", "ö": "1", "d9": "-1e-3", "D5": "1"}
+    lines = [f"q1 Q0 {name} {rank} {score} x" for rank, (name, score) in enumerate(scores.items())]
+    orders = list(itertools.islice(itertools.permutations(lines), 0, 40_320, 5_041))
+    wanted = ["ö", "z", "d3", "d2", "d1", "D5", "d4", "d9"]
+    for number, order in enumerate(orders):
+        told = run(filled, "\n".join(order), f"system{number}")
+        assert told.evaluation is not None
+        row = filled.database.value(
+            "SELECT ranking, scores FROM ONLY eval_answer WHERE evaluation = $id AND question = question:q1 LIMIT 1",
+            id=told.evaluation.row["id"],
+        )
+        assert [document.id for document in row["ranking"]] == wanted
+        assert row["scores"] == [float(scores[name]) for name in wanted]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\n", "\r"),
+        lambda text: text.replace(" ", "\t"),
+        lambda text: text.replace(" ", "  "),
+        lambda text: text.replace("\n", " \t\n"),
+        lambda text: "\n\n" + text.replace("\n", "\n \n"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("outside", "outside and more"),
+        lambda text: text.rstrip("\n"),
+    ],
+)  # fmt: skip
+def test_a_run_is_the_same_however_the_file_was_saved(filled: Home, change: Any) -> None:
+    run(filled, change("q1 Q0 d5 1 3.5 outside\nq1 Q0 d1 2 2 outside\nq2 Q0 d2 1 .5 outside\n"))
+    assert answers(filled) == {"q1": ["d5", "d1"], "q2": ["d2"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("q1 Q0 d1 1 2 x\nq1 Q0 d1 1 2\n", "run.trec:2: not six fields"),
+        ("q1 Q0 d1 1 high x\n", "run.trec:1: the score 'high' is no number"),
+        ("q1 Q0 d1 1 nan x\n", "run.trec:1: the score 'nan' is no number"),
+        ("q1 Q0 d1 1 1e39 x\n", "run.trec:1: the score '1e39' is no number of 32 bits"),
+        (b"q1 Q0 d\xe9 1 1 x\n", "run.trec:1: no UTF-8 text"),
+        ("", "holds no line"),
+    ],
+)
+def test_a_fault_of_a_run_file(filled: Home, text: str | bytes, complaint: str) -> None:
+    refused(filled, lambda: run(filled, text), complaint)
+    assert counts(filled) == [0, 0, 0]
+
+
+def test_a_question_without_a_line_counts_as_0(home: Home) -> None:
+    home.documents("docs.jsonl", objects(*({"id": f"d{number}", "text": "x"} for number in range(3))))
+    home.questions("q.jsonl", objects(*({"id": f"q{number}", "text": "x", "relevant": [f"d{number}"]} for number in range(3))))
+    told = run(home, "q0 Q0 d0 1 1 x\nq1 Q0 d1 1 1 x\nq7 Q0 d1 1 1 x\n")
+    assert told.evaluation is not None
+    for row in told.evaluation.runs:
+        means = {name: row[name] for name in ("recall", "hit", "rr", "ap", "ndcg")}
+        assert means == pytest.approx(dict.fromkeys(means, 2 / 3), abs=1e-6)
+        assert (row["questions"], row["empty"], row["errors"]) == (3, 1, 0)
+    assert (told.unanswered, told.unknown_questions) == (1, 1)
+    assert any("nothing came back for 1 of 3 questions" in line for line in told.warnings)
+    assert any("1 questions of the run are not in the golden set" in line for line in told.warnings)
+    assert home.database.value("SELECT VALUE status FROM eval_answer WHERE question = question:q2") == ["empty"]
+    assert home.database.value("RETURN fn::check_evaluations()") == []
+
+
+def test_documents_that_the_corpus_has_not_and_repeats(filled: Home) -> None:
+    told = run(filled, "q1 Q0 new 1 9 x\nq1 Q0 d5 1 8 x\nq1 Q0 d5 1 7 x\nq2 Q0 d5 1 1 x\n")
+    assert answers(filled)["q1"] == ["new", "d5", "d5"]
+    assert told.unknown_documents == 1
+    assert any("1 of 2 documents of the run are not in the corpus" in line for line in told.warnings)
+    assert told.evaluation is not None
+    assert [row["rr"] for row in told.evaluation.runs] == [0.5, 0.75]
+    assert [row["repeats"] for row in told.evaluation.runs] == [0, 1]
+
+
+def test_no_question_or_no_document_in_common(home: Home) -> None:
+    home.documents("docs.jsonl", objects({"id": "d1", "text": "x"}, {"id": "d2", "text": "x"}))
+    home.questions(
+        "q.jsonl", objects({"id": "1.1", "text": "x", "relevant": ["d1"]}, {"id": "1.2", "text": "x", "relevant": ["d2"]})
+    )
+    told = refused(
+        home, lambda: run(home, "1 Q0 d1 1 1 x\n2 Q0 d2 1 1 x\n"), "no question in common", "has 2, for example '1' and '2'"
+    )
+    assert "has 2, for example '1.1' and '1.2'" in told
+    told = refused(
+        home, lambda: run(home, "1.1 Q0 1 1 1 x\n1.2 Q0 2 1 1 x\n"), "no document in common", "for example '1' and '2'"
+    )
+    assert "paper has 2, for example 'd1' and 'd2'" in told
+    refused(
+        home, lambda: run(home, "1.1 Q0 d1 1 1 x\n", question_set="other"), "the golden set other has 0", "there are: default"
+    )
+    assert counts(home) == [0, 0, 0]
+
+
+def test_ids_of_numbers_are_matched_by_how_they_print(home: Home) -> None:
+    home.documents(
+        "docs.jsonl",
+        objects({"id": 7, "text": "x"}, {"id": "007", "text": "x"}, {"id": "8", "text": "x"}, {"id": 8, "text": "x"}),
+    )
+    home.questions("q.jsonl", objects({"id": 1, "text": "x", "relevant": [7, "007"]}))
+    told = run(home, "1 Q0 7 1 2 x\n1 Q0 007 2 1 x\n")
+    assert told.evaluation is not None
+    assert told.evaluation.runs[1]["recall"] == 1
+    assert answers(home) == {1: [7, "007"]}
+    refused(home, lambda: run(home, "1 Q0 7 1 2 x\n1 Q0 8 2 1 x\n"), "run.trec:2: the document '8' is ambiguous")
+
+
+def test_the_same_file_again_changes_nothing(filled: Home) -> None:
+    text = "q1 Q0 d5 1 1 x\nq2 Q0 d5 1 1 x\n"
+    dry = run(filled, text, dry_run=True)
+    assert (dry.evaluation, counts(filled)) == (None, [0, 0, 0])
+    first = run(filled, text, note="n")
+    assert first.evaluation is not None
+    assert first.evaluation.row["imported"]["file"] == "run.trec"
+    assert (first.evaluation.row["trigger"], first.evaluation.row["note"]) == ("import", "n")
+    again = run(filled, text, name="copy.trec")
+    assert again.known
+    assert again.evaluation is not None
+    assert again.evaluation.row == first.evaluation.row
+    assert again.evaluation.runs == first.evaluation.runs
+    assert counts(filled) == [1, 2, 2]
+    assert run(filled, text, dry_run=True).known
+    # another name, other cutoffs, another file or other labels are another evaluation
+    run(filled, text, "second")
+    run(filled, text, cutoffs=(1, 2))
+    run(filled, text.replace(" 1 x", " 2 x"))
+    filled.labels("more.tsv", "q1\td1\t1\n")
+    run(filled, text)
+    assert counts(filled)[0] == 5
+    assert filled.database.value("RETURN fn::check_history()") == []
+
+
+def test_the_name_of_a_registered_retriever_is_refused(filled: Home) -> None:
+    text = "q1 Q0 d5 1 1 x\n"
+    refused(
+        filled, lambda: run(filled, text, "bm25"), "bm25 is a registered retriever", "for example bm25_file", error=UsageError
+    )
+    refused(filled, lambda: run(filled, text, "my system"), "can't be the name of a retriever", error=UsageError)
+    assert counts(filled) == [0, 0, 0]
+
+
+def cut(home: Home, monkeypatch: pytest.MonkeyPatch, at: str, *, gone: bool) -> None:
+    """The database fails at a statement; with `gone` it answers nothing any more."""
+    honest = home.database.run
+
+    def failing(statements: str, **variables: Any) -> list[Any]:
+        if at in statements:
+            if gone:
+                monkeypatch.setattr(home.database, "run", lambda *_, **__: (_ for _ in ()).throw(SurrecallError("gone")))
+            raise SurrecallError("gone")
+        return honest(statements, **variables)
+
+    monkeypatch.setattr(home.database, "run", failing)
+
+
+@pytest.mark.parametrize("at", ["fn::import_answers", "fn::evaluation_run", "fn::evaluation_complete"])
+def test_an_import_that_fails_leaves_nothing(filled: Home, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    cut(filled, monkeypatch, at, gone=False)
+    with pytest.raises(SurrecallError, match="gone"):
+        run(filled, "q1 Q0 d5 1 1 x\n")
+    monkeypatch.undo()
+    assert counts(filled) == [0, 0, 0]
+
+
+def test_an_import_that_was_cut_off_is_named_not_resumed_and_replaced(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ingest, "_SHARD", 1)
+    cut(filled, monkeypatch, "fn::evaluation_complete", gone=True)
+    with pytest.raises(SurrecallError, match="gone"):
+        run(filled, "q1 Q0 d5 1 1 x\n")
+    monkeypatch.undo()
+    assert counts(filled) == [1, 2, 0]
+    (finding,) = filled.database.value("RETURN fn::check_evaluations()")
+    assert "is unfinished" in finding["problem"]
+    assert "import run.trec again (surrecall import run --retriever outside)" in finding["next"]
+    with pytest.raises(UsageError, match="no evaluation is unfinished"):
+        resume(filled.database)
+    run(filled, "q1 Q0 d5 1 1 x\nq2 Q0 d1 1 1 x\n")
+    assert counts(filled) == [1, 2, 2]
+    assert filled.database.value("SELECT VALUE status FROM evaluation") == ["complete"]
+    assert filled.database.value("RETURN fn::check_evaluations()") == []
+
+
+def test_an_unanswerable_question_is_in_no_mean(filled: Home) -> None:
+    filled.questions("none.jsonl", objects({"id": "none", "text": "x", "relevant": [], "answerable": False}))
+    told = run(filled, "q1 Q0 d5 1 1 x\nq2 Q0 d5 1 1 x\nnone Q0 d1 1 1 x\n")
+    assert told.evaluation is not None
+    assert [(row["questions"], row["recall"]) for row in told.evaluation.runs] == [(2, 1), (2, 1)]
+    assert counts(filled)[1] == 3
+
+
+def test_a_corpus_that_changed_is_told_from_evaluations_of_our_own(filled: Home) -> None:
+    evaluate(filled.database, Options([3], ["bm25"]))
+    filled.database.run("UPDATE paper:d1 SET abstract = 'other words'")
+    run(filled, "q1 Q0 d5 1 1 x\n")
+    assert [row["subject"] for row in filled.database.value("RETURN fn::check_evaluations()")] == ["corpus"]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    env = {"SURREAL_URL": "surrealkv://data"}
+
+    def call(*arguments: str, code: int = 0) -> str:
+        done = surrecall(*arguments, cwd=tmp_path, env=env)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    (tmp_path / "docs.jsonl").write_text(objects({"id": "d1", "text": "x"}, {"id": "d2", "text": "y"}))
+    (tmp_path / "q.csv").write_text("id,text,relevant\nq1,x,d1\nq2,y,d2\n")
+    (tmp_path / "run.trec").write_text("q1 Q0 d1 1 1 x\nq1 Q0 d9 2 .5 x\n")
+    call("init", "--table", "paper", "--field", "abstract", "--dimension", "3")
+    call("import", "documents", "docs.jsonl")
+    call("import", "questions", "q.csv")
+    assert "would import 2 lines, 1 of 2 questions answered" in call("import", "run", "run.trec", "-r", "outside", "--dry-run")
+    shown = call("import", "run", "run.trec", "--retriever", "outside", "-k", "1,3", "--note", "n")
+    assert "outside    1   0.500" in shown
+    assert "imported 2 lines, 1 of 2 questions answered" in shown
+    assert "warning: 1 of 2 documents of the run are not in the corpus" in shown
+    assert "nothing imported: this file is evaluation:" in call(
+        "import", "run", "run.trec", "--retriever", "outside", "-k", "1,3"
+    )
+    told = json.loads(
+        surrecall("import", "run", "run.trec", "-r", "outside", "-k", "1,3", "--json", cwd=tmp_path, env=env).stdout
+    )
+    assert (told["known"], told["lines"]) == (True, 2)
+    assert len(json.loads(call("history", "--json"))) == 2
+    assert "is a registered retriever" in call("import", "run", "run.trec", "--retriever", "bm25", code=2)
+    (tmp_path / "other.trec").write_text("x Q0 d1 1 1 x\n")
+    assert "no question in common" in call("import", "run", "other.trec", "--retriever", "outside", code=4)
