@@ -251,9 +251,11 @@ class _Work:
                 self._call(_REACHED, after=ids[-1])
             advance(len(ids))
         if self._every:
-            # rows that came in meanwhile, before the place that had been reached
+            # rows that came in meanwhile, before the place that had been reached; those without text were counted above
+            without_text = self.filled.without_text
             for ids in self._batches(every=False):
                 self._batch(embedder, ids, every=False)
+            self.filled.without_text = without_text
             if not self.refused:
                 self._call(_FINISH)
 
@@ -285,9 +287,10 @@ class _Work:
             ids = [rows[index].id for index in good if rows[index].id not in stored]
             if not ids:
                 return
-        if self._rows.read(ids, every=every):
+        left = self._rows.read(ids, every=every)
+        if left:
             raise DatabaseError(
-                f"{record_text(ids[0])} takes no vector: this user may not write it, or its text changes all the time",
+                f"{record_text(left[0].id)} takes no vector: this user may not write it, or its text changes all the time",
                 "take a user who may (--user), or run it again",
             )
 

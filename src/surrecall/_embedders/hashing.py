@@ -1,7 +1,7 @@
 """The built-in embedder: words and character trigrams, hashed into a vector. No model, for demos and tests.
 
-The same text gives the same vector everywhere: blake2b, whole-number sums, and the Unicode tables of version 3.2, which every
-Python carries beside its own.
+The same text gives the same vector everywhere: blake2b, whole-number sums, and of Unicode only what is settled for good, the
+characters of version 3.2, whose tables every Python carries beside its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from unicodedata import ucd_3_2_0
+from itertools import groupby
+from unicodedata import normalize, ucd_3_2_0
 
 # a word that two texts share says more than a trigram they share
 _WORD, _TRIGRAM = 3, 1
@@ -57,14 +58,21 @@ def _features(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _words(text: str) -> list[str]:
-    return "".join(_folded(char) for char in ucd_3_2_0.normalize("NFC", text)).split()
+    if not text.isascii():
+        # a run of settled characters at a time: beside younger ones the result depends on the Python
+        runs = ((settled, "".join(run)) for settled, run in groupby(text, _is_settled))
+        text = "".join(normalize("NFC", run) if settled else run for settled, run in runs)
+    return "".join(map(_folded, text)).split()
+
+
+@lru_cache(maxsize=4096)
+def _is_settled(char: str) -> bool:
+    return ucd_3_2_0.category(char) != "Cn"
 
 
 @lru_cache(maxsize=4096)
 def _folded(char: str) -> str:
-    """A character of a word in lower case; a blank for one that parts words."""
-    category = ucd_3_2_0.category(char)
-    if category == "Cn":
-        # younger than the table: taken as it is
+    """A character of a word in lower case; a blank for one that parts words; what is younger than the tables as it is."""
+    if not _is_settled(char):
         return char
-    return char.casefold() if category[0] in "LMN" else " "
+    return char.casefold() if ucd_3_2_0.category(char)[0] in "LMN" else " "

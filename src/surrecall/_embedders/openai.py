@@ -115,7 +115,7 @@ class OpenAI:
         if status != 200:
             raise EmbeddingError(
                 f"{self.endpoint} answers {status} to the model {self.model}{self._said(response)}",
-                "check --endpoint and --model; texts too long for it are cut by --max-chars",
+                "check --endpoint and --model; --max-chars cuts texts too long for it, --batch asks for fewer at once",
             )
         try:
             return response.json()
