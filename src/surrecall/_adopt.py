@@ -10,7 +10,7 @@ from typing import Any
 from surrealdb import RecordID
 
 from surrecall import _files, _inventory, _names, _quoting, _retriever_check, _schema
-from surrecall._corpus import Corpus
+from surrecall._corpus import Corpus, TextIndex
 from surrecall._database import Database
 from surrecall._errors import SchemaError, SurrecallError, UsageError
 from surrecall._retrievers import Retriever
@@ -27,15 +27,6 @@ _COUNT = ("k", "limit", "lim", "n", "top", "topk", "top_k", "count", "size")
 _ACTS = re.compile(r"\b(CREATE|INSERT|UPDATE|UPSERT|DELETE|RELATE|REMOVE|DEFINE|ALTER|SLEEP)\b|\bhttp::|\bfn::")
 
 Ask = Callable[[str, Sequence[str]], str]
-
-
-@dataclass(frozen=True)
-class Words:
-    """A full-text index of a table."""
-
-    field: str
-    index: str
-    analyzer: str
 
 
 @dataclass(frozen=True)
@@ -62,7 +53,7 @@ class Candidate:
 
     table: str
     rows: int
-    words: tuple[Words, ...]
+    words: tuple[TextIndex, ...]
     vectors: tuple[Vectors, ...]
     strings: tuple[str, ...]
 
@@ -168,12 +159,12 @@ def _renaming(ours: _inventory.Definition) -> str:
     return f"{ours.name}=surrecall_{ours.name}"
 
 
-def _words(info: dict[str, Any]) -> list[Words]:
+def _words(info: dict[str, Any]) -> list[TextIndex]:
     """One full-text index a field: the first by name."""
-    found: dict[str, Words] = {}
+    found: dict[str, TextIndex] = {}
     for index in sorted(info["indexes"], key=lambda one: str(one["name"])):
         if match := _FULLTEXT.search(index["index"]):
-            found.setdefault(index["cols"][0], Words(index["cols"][0], index["name"], _unquoted(match["analyzer"])))
+            found.setdefault(index["cols"][0], TextIndex(index["cols"][0], index["name"], _unquoted(match["analyzer"])))
     return list(found.values())
 
 
@@ -245,7 +236,7 @@ def _corpus(chosen: Candidate, wishes: Wishes, ask: Ask) -> Corpus:
         analyzer=words[0].analyzer if words else None,
         pool=wishes.pool,
         adopted=True,
-        text_indexes=[one.index for one in words],
+        text_indexes=[one.name for one in words],
         vector_index=vector.index if vector else None,
         vector_table=vector.table if vector and aside else None,
         link=vector.link if vector else None,
@@ -255,7 +246,7 @@ def _corpus(chosen: Candidate, wishes: Wishes, ask: Ask) -> Corpus:
     )
 
 
-def _wanted_words(chosen: Candidate, wishes: Wishes) -> list[Words]:
+def _wanted_words(chosen: Candidate, wishes: Wishes) -> list[TextIndex]:
     """All full-text indexes, or those over the fields that were named."""
     if not wishes.fields or not chosen.words:
         return list(chosen.words)
