@@ -45,7 +45,7 @@ from surrecall._embedders.openai import OpenAI, _asked_wait, checked_endpoint
 from test_cli import environment, surrecall
 
 DIMENSION = 8
-CORPUS = Corpus("paper", "abstract", "vec", DIMENSION)
+CORPUS = Corpus("paper", ("abstract",), "vec", DIMENSION)
 IDS = ("007", "7", "a-b", "x⟩y'z", "https://e.org/a#b", "🙂", 7)
 # the key of every test; it may stand nowhere
 KEY = "sk-so-secret-0123456789"
@@ -256,6 +256,8 @@ def test_a_corpus_that_is_not_known_or_has_no_vectors(schema: Database, folder: 
     aside = Corpus("paper", "a", "v", 4, adopted=True, vector_table="vectors", link="paper")
     with pytest.raises(UsageError, match="the vectors of paper are in vectors"):
         _embed.places(aside, folder, schema)
+    several = Corpus("paper", ("title", "abstract", "keys"), "v", 4)
+    assert _embed.places(several, folder, schema)[1].texts == ("abstract", "keys")
     assert [place.role for place in _embed.places(aside, folder, schema, ["question"])] == ["question"]
 
 
@@ -526,8 +528,8 @@ class Meddling:
 def embed_with(database: Database, with_model: Embedder, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> _embed.Embedded:
     with monkeypatch.context() as patch:
         patch.setattr(_embed, "_embedder", lambda *_: with_model)
-        where = [_embedding_rows.Place("question", "question", "text", "embedding", DIMENSION),
-                 _embedding_rows.Place("document", "paper", "abstract", "vec", DIMENSION)]  # fmt: skip
+        where = [_embedding_rows.Place("question", "question", ("text",), "embedding", DIMENSION),
+                 _embedding_rows.Place("document", "paper", ("abstract",), "vec", DIMENSION)]  # fmt: skip
         return _embed.embed(database, where, _embed.Asked(**{"embedder": Kind.OPENAI, "model": with_model.model, **asked}))
 
 
@@ -737,17 +739,17 @@ def test_a_foreign_table_of_any_ids_read_in_pages(empty: Database, folder: Path,
     empty.run("DEFINE TABLE ⟨my papers⟩ SCHEMALESS COMMENT 'mine'")
     before = empty.value("INFO FOR DB"), empty.value("INFO FOR TABLE ⟨my papers⟩")
     for name in ids:
-        row = {"meta": {"the body": f"body of {name}"}, "title": 5, "set": "x", "v": {"e": []}}
+        row = {"meta": {"the body": f"body of {name}"}, "more": ["a", "b", 7], "title": 5, "set": "x", "v": {"e": []}}
         empty.run("CREATE $id CONTENT $row", id=RecordID(odd, name), row=row)
     where = [
-        _embedding_rows.Place("question", "question", "text", "embedding", 8),
-        _embedding_rows.Place("document", odd, "meta.the body", "v.e", 8),
+        _embedding_rows.Place("question", "question", ("text",), "embedding", 8),
+        _embedding_rows.Place("document", odd, ("meta.the body", "more", "gone"), "v.e", 8),
     ]
     done = _embed.embed(empty, where, _embed.Asked(embedder=Kind.HASHING, batch=2))
     assert done.filled[1].embedded == len(ids)
     for name in ids:
         row = empty.value("SELECT * FROM ONLY $id", id=RecordID(odd, name))
-        assert row["v"]["e"] == Hashing(8).embed([f"body of {name}"])[0], name
+        assert row["v"]["e"] == Hashing(8).embed([f"body of {name}\na\nb"])[0], name
     assert (empty.value("INFO FOR DB"), empty.value("INFO FOR TABLE ⟨my papers⟩")) == before
     again = _embed.embed(empty, where, _embed.Asked(embedder=Kind.HASHING, every=True, batch=2))
     assert again.filled[1].embedded == len(ids)
@@ -806,7 +808,7 @@ def test_without_the_extra(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_schema_of_before(empty: Database) -> None:
     empty.run("DEFINE TABLE question")
-    where = [_embedding_rows.Place("question", "question", "text", "embedding", 8)]
+    where = [_embedding_rows.Place("question", "question", ("text",), "embedding", 8)]
     with pytest.raises(SurrecallError, match="embedding_model") as caught:
         _embed.embed(empty, where, _embed.Asked(embedder=Kind.HASHING))
     assert caught.value.hint == "surrecall apply"

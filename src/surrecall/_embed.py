@@ -43,7 +43,6 @@ _AFTER = "RETURN type::record('embedding_model', [$table, $field]).next.after"
 
 Progress = Callable[[int, int], None]
 
-
 _ROLES = ("question", "document")
 
 
@@ -125,12 +124,14 @@ def places(corpus: Corpus | None, project: Path, database: Database, roles: Sequ
             "surrecall.toml of this folder has no [corpus], so the table is not known",
             "surrecall init --table … --field … --vector … --dimension …",
         )
-    table, text, vector, dimension = (
-        ("article", "content", "embedding", 4) if corpus is None else (corpus.table, corpus.body, corpus.vector, corpus.dimension)
+    table, texts, vector, dimension = (
+        ("article", ("content",), "embedding", 4)
+        if corpus is None
+        else (corpus.table, corpus.texts, corpus.vector, corpus.dimension)
     )
     if vector is None:
         raise UsageError(f"{table} has no vector field", "surrecall init --vector … --dimension … names one")
-    questions = Place("question", database.table("question"), "text", "embedding", dimension)
+    questions = Place("question", database.table("question"), ("text",), "embedding", dimension)
     if corpus is not None and corpus.vector_table:
         if "document" in roles:
             raise UsageError(
@@ -138,7 +139,9 @@ def places(corpus: Corpus | None, project: Path, database: Database, roles: Sequ
                 "embed them with what made them; surrecall embed --questions-only fills the questions",
             )
         return [questions]
-    return [questions, Place("document", table, text, vector, dimension)]
+    # a title among them stands before them anyway
+    texts = tuple(name for name in texts if name != "title") or texts
+    return [questions, Place("document", table, texts, vector, dimension)]
 
 
 def count(database: Database, where: Sequence[Place], asked: Asked) -> Embedded:
