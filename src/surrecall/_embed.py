@@ -20,7 +20,7 @@ from surrecall._embedders.sentence_transformers import SentenceTransformers
 from surrecall._embedding_rows import Count, Place, Row, Rows
 from surrecall._errors import DatabaseError, DataError, EmbeddingError, UsageError
 from surrecall._evaluation import Interrupted
-from surrecall._render import record_text
+from surrecall._render import counted, record_text
 from surrecall._retry import retried
 
 # a row whose text changes while it is embedded is embedded again, so often
@@ -414,7 +414,7 @@ def _refuse_unknown(recorded: Sequence[dict[str, Any]], parts: Sequence[_Part], 
             and (place.role == "question" or (place.table, place.vector) not in known)
         ):
             raise UsageError(
-                f"{place.label} holds {unknown} vectors whose model is not recorded",
+                f"{place.label} holds {counted(unknown, 'vector')} whose model is not recorded",
                 f"--same-model states that they are of {how.model}, --all replaces them",
             )
 
