@@ -11,6 +11,7 @@ import pytest
 
 import foreign
 from surrecall import Database, Options, Settings, _adopt, _files, _init, _names, _remove, _schema, _settings, evaluate
+from surrecall._cli import init as _cli_init
 from surrecall._errors import SchemaError, SurrecallError, UsageError
 from test_cli import surrecall, target  # noqa: F401
 
@@ -194,6 +195,40 @@ def raise_with_hint(database: Database, wishes: _adopt.Wishes) -> None:
         _adopt.adopt(database, wishes, nobody)
     except UsageError as error:
         raise UsageError(error.text) from error
+
+
+def test_asking_on_a_terminal(target: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    with Database(target) as database:
+        foreign.build(database)
+        database.run("DEFINE TABLE other SCHEMALESS; DEFINE INDEX o ON other FIELDS t FULLTEXT ANALYZER `own an` BM25;")
+    refused = surrecall("init", "--adopt", *connection(target), cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "there are several to choose from: my-papers, other" in refused.stderr
+    assert "--table" in refused.stderr
+    monkeypatch.setattr(_cli_init, "_somebody_can_answer", lambda: True)
+    for answers, chosen in (("x\n9\n2\n", "other"), ("my-papers\n", "my-papers")):
+        done = surrecall("init", "--adopt", "--force", *connection(target), cwd=tmp_path, answers=answers)
+        assert done.returncode == 0, done.stderr
+        assert f"found table {chosen}" in done.stdout
+
+
+REFERENCES = {"none": (True, 1), "unset": (True, 0), "reject": (False, 1)}
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_what_becomes_of_labels_when_their_owner_deletes_a_document(papers: Database, tmp_path: Path, reference: str) -> None:
+    goes, labels = REFERENCES[reference]
+    _init.init(tmp_path, _adopt.adopt(papers, _adopt.Wishes(reference=reference), nobody).corpus)
+    _schema.apply(papers, tmp_path)
+    papers.run("CREATE question:a SET text = 'x', answerable = false, embedding = [1, 0, 0, 0], relevant = [`my-papers`:1]")
+    if goes:
+        papers.run("DELETE `my-papers`:1")
+    else:
+        with pytest.raises(SurrecallError, match="reference"):
+            papers.run("DELETE `my-papers`:1")
+    assert len(papers.value("SELECT VALUE relevant FROM ONLY question:a")) == labels
+    told = [row["problem"] for row in papers.value("RETURN fn::check_questions()")]
+    assert told == (["has the label `my-papers`:1, which does not exist"] if reference == "none" else [])
 
 
 def test_several_vector_fields_are_a_question(papers: Database) -> None:

@@ -69,14 +69,16 @@ def in_a_process(*arguments: str, cwd: Path, env: dict[str, str] | None = None) 
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment(env), timeout=60, check=False)
 
 
-def surrecall(*arguments: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command in this process, which saves a second of start-up each time."""
+def surrecall(
+    *arguments: str, cwd: Path, env: dict[str, str] | None = None, answers: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in this process, which saves a second of start-up each time; `answers` are typed in."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(cwd)
         patch.setattr(os, "environ", environment(env))
         # a server that is down is down at once
         patch.setattr(_app, "_PATIENCE", 0.2)
-        done = CliRunner().invoke(app, list(arguments), prog_name="surrecall")
+        done = CliRunner().invoke(app, list(arguments), prog_name="surrecall", input=answers)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return subprocess.CompletedProcess(list(arguments), done.exit_code, done.stdout, done.stderr)

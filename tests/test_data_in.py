@@ -641,6 +641,45 @@ def test_vectors_of_questions(filled: Home) -> None:
     refused(filled, lambda: filled.questions("z.jsonl", two, ids=files["ids"]), "--vectors", error=UsageError)
 
 
+def test_vectors_are_filled_in_where_there_are_none(filled: Home) -> None:
+    names = ["d1", "d2", "d3", "d4", "d5"]
+    docs = objects(*({"id": name, "text": f"words of {name[1]}"} for name in names))
+    told = filled.documents("docs.jsonl", docs, **vector_files(filled, names))
+    assert (told.documents, told.documents_there, told.vectors_filled) == (0, 5, 5)
+    assert filled.database.value("SELECT VALUE embedding FROM ONLY paper:d2") == [4, 5, 6]
+    assert [row.id for row in filled.database.value("RETURN fn::retrieve_vec([1, 2, 3], 1)")] == ["d1"]
+    assert filled.documents("docs.jsonl", docs, **vector_files(filled, names)).vectors_filled == 0
+    names.reverse()
+    refused(
+        filled, lambda: filled.documents("docs.jsonl", docs, **vector_files(filled, names)), "is there with another embedding"
+    )
+    questions = objects(*({"id": name, "text": f"what {name[1]}", "relevant": ["d5"]} for name in ("q1", "q2")))
+    told_of = filled.questions("q.jsonl", questions, model="m", **vector_files(filled, ["q1", "q2"]))
+    assert (told_of.questions, told_of.questions_there, told_of.vectors_filled) == (0, 2, 2)
+    assert filled.database.value("SELECT VALUE embedding_model FROM question") == ["m", "m"]
+    refused(filled, lambda: filled.questions("q.jsonl", questions, **vector_files(filled, ["q2", "q1"])), "with another vector")
+
+
+@pytest.mark.parametrize("at", ["UPDATE $row.id MERGE", "INSERT INTO"])
+def test_vectors_that_fail_on_the_way_are_taken_out(filled: Home, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    files = vector_files(filled, ["d1", "d2", "new"])
+    docs = objects({"id": "d1", "text": "words of 1"}, {"id": "d2", "text": "words of 2"}, {"id": "new", "text": "x"})
+    monkeypatch.setattr(_ingest, "_BATCH_WITH_INDEXES", 1)
+    before = filled.everything()
+    honest, statements_seen = filled.database.run, iter(range(100))
+
+    def failing(statements: str, **variables: Any) -> list[Any]:
+        if at in statements and next(statements_seen) == (1 if "UPDATE" in at else 0):
+            raise SurrecallError("no space left")
+        return honest(statements, **variables)
+
+    monkeypatch.setattr(filled.database, "run", failing)
+    with pytest.raises(SurrecallError, match="no space left"):
+        filled.documents("x.jsonl", docs, **files)
+    monkeypatch.undo()
+    assert filled.everything() == before
+
+
 def test_questions_that_fail_on_the_way_are_taken_out(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_ingest, "_BATCH_WITHOUT_INDEXES", 1)
     before = filled.everything()
@@ -795,6 +834,8 @@ def test_the_commands_as_a_user_calls_them(tmp_path: Path) -> None:
     (tmp_path / "more.trec").write_text("q 0 2 2\n")
     assert "surrecall init" in run("import", "documents", "docs.jsonl", code=2)
     run("init", "--table", "paper", "--field", "abstract", "--dimension", "3")
+    assert "would import 2 documents, 0 with a vector" in run("import", "documents", "docs.jsonl", "--dry-run")
+    assert not (tmp_path / "data").exists()
     assert "imported 2 documents, 0 with a vector" in run("import", "documents", "docs.jsonl")
     assert "2 documents were there already" in run("import", "documents", "docs.jsonl")
     assert "next: name the documents" in run("import", "questions", "queries.jsonl", code=4)

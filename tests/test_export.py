@@ -393,6 +393,22 @@ def test_contexts(help_centre: Database) -> None:
     assert (kept.questions, kept.missing) == (10, 1)
 
 
+def test_rows_that_came_in_round_the_schema(schema: Database) -> None:
+    schema.run("CREATE article:a SET content = 'a'; CREATE question:q SET text = 'x', relevant = [article:a]")
+    for fault, complaint in (
+        ("relevant = ['article:a']", "'article:a' stands where a record belongs"),
+        ("relevant = [article:a], judged = [{ document: article:a }]", "None stands where a grade belongs"),
+        ("text = NONE", "question:q has no text"),
+    ):
+        schema.run(f"OPTION IMPORT; UPDATE question:q SET {fault}")
+        for form in (questions.Form.JSONL, questions.Form.CSV):
+            with pytest.raises(DataError, match=complaint):
+                lines_of(questions.export, schema, form, ())
+    for other in labels.Form:
+        with pytest.raises(SurrecallError):
+            lines_of(labels.export, schema, other, ())
+
+
 def test_a_set_that_is_not_there(help_centre: Database) -> None:
     with pytest.raises(UsageError, match="no golden set named othr; there are: default"):
         lines_of(labels.export, help_centre, labels.Form.TREC, ("othr",))

@@ -36,13 +36,14 @@ class Options:
 class ImportedDocuments:
     """What an import did, or would do.
 
-    `titles_left_out` are titles that the table has no field for, `empty` documents without text, `vectors` those that came with
-    one.
+    `vectors` of the new documents came with one, `vectors_filled` went to documents that were there without; `titles_left_out`
+    are titles that the table has no field for, `empty` documents without text.
     """
 
     documents: int
     documents_there: int
     vectors: int
+    vectors_filled: int
     titles_left_out: int
     empty: int
     dry_run: bool
@@ -85,14 +86,20 @@ def import_documents(
         rows.append((entry, row))
     faults.raise_if_any()
     fields = [corpus.body, *(["title"] if titled else []), *([corpus.vector] if corpus.vector else [])]
-    fresh = _fresh(database, rows, fields, options.path, faults) if corpus.table in tables else [row for _, row in rows]
+    fresh = [row for _, row in rows]
+    fillings: list[_ingest.Filling] = []
+    if corpus.table in tables:
+        fresh, fillings = _compared(database, rows, fields, corpus, options.path, faults)
     faults.raise_if_any()
     if not options.dry_run:
-        with _ingest.logged(database, f"documents of {options.path.name}", len(fresh), 0) as added:
+        undo = _ingest.empty(database, fillings)
+        with _ingest.logged(database, f"documents of {options.path.name}", len(fresh) + len(fillings), 0, undo) as added:
+            _ingest.fill(database, fillings)
             _ingest.add_documents(database, project, corpus, fresh, added, indexed=indexed, progress=progress)
     return ImportedDocuments(
         documents=len(fresh),
         documents_there=len(rows) - len(fresh),
+        vectors_filled=len(fillings),
         vectors=sum(corpus.vector is not None and _fields.pick(row, corpus.vector) is not None for row in fresh),
         titles_left_out=0 if titled else sum(entry.title is not None for entry in entries),
         empty=sum(not _fields.pick(row, corpus.body).strip() for row in fresh),
@@ -136,15 +143,20 @@ def _takes_title(database: Database, corpus: Corpus, tables: dict[str, str]) -> 
     return "title" in database.value(f"INFO FOR TABLE {_quoting.identifier(corpus.table)}")["fields"]
 
 
-def _fresh(
+def _compared(
     database: Database,
     rows: list[tuple[_document_file.Entry, dict[str, Any]]],
     fields: list[str],
+    corpus: Corpus,
     path: Path,
     faults: Faults,
-) -> list[dict[str, Any]]:
-    """The rows that are not there yet; one that is there with another content, in a field that the file has, is a fault."""
+) -> tuple[list[dict[str, Any]], list[_ingest.Filling]]:
+    """The rows that are not there yet, and vectors for those that are there without one.
+
+    A row that is there with another content, in a field that the file has, is a fault.
+    """
     fresh = []
+    fillings = []
     for batch in _ingest.batches(rows, _BATCH):
         ids: list[RecordID] = [row["id"] for _, row in batch]
         there = {row["id"].id: row for row in database.value(_THERE, ids=ids)}
@@ -154,7 +166,12 @@ def _fresh(
                 fresh.append(row)
                 continue
             given = [field for field in fields if _fields.pick(row, field) is not None]
+            if corpus.vector in given and _fields.pick(other, corpus.vector) is None:
+                given.remove(corpus.vector)
+                filling = _ingest.Filling(row["id"], {})
+                _fields.place(filling.values, corpus.vector, _fields.pick(row, corpus.vector))
+                fillings.append(filling)
             unlike = next((field for field in given if _fields.pick(row, field) != _fields.pick(other, field)), None)
             if unlike is not None:
                 faults.add(path, entry.line, f"the document {row['id'].id!r} is there with another {unlike}", entry.content)
-    return fresh
+    return fresh, fillings

@@ -37,11 +37,15 @@ class Options:
 
 @dataclass(frozen=True)
 class ImportedQuestions:
-    """What an import did, or would do: rows added, their labels, and rows that were there already with the same content."""
+    """What an import did, or would do: rows added, their labels, and rows that were there already with the same content.
+
+    `vectors_filled` of those had no vector, and were given one.
+    """
 
     questions: int
     labels: int
     questions_there: int
+    vectors_filled: int
     unlabelled: int
     repeated_labels: int
     dry_run: bool
@@ -93,15 +97,18 @@ def import_questions(database: Database, project: Path, corpus: Corpus, options:
         rows.append((entry, row))
     faults.raise_if_any()
     _ingest.require_dimension(corpus, "question", [row.get("embedding") for _, row in rows])
-    fresh = _fresh(database, rows, options.path, faults)
+    fresh, fillings = _compared(database, rows, options.path, faults)
     faults.raise_if_any()
     if not options.dry_run:
-        with _ingest.logged(database, f"questions of {options.path.name}", 0, len(fresh)) as added:
+        undo = _ingest.empty(database, fillings)
+        with _ingest.logged(database, f"questions of {options.path.name}", 0, len(fresh) + len(fillings), undo) as added:
+            _ingest.fill(database, fillings)
             _ingest.add_questions(database, fresh, added)
     return ImportedQuestions(
         questions=len(fresh),
         labels=sum(len(row.get("judged") or row["relevant"]) for row in fresh),
         questions_there=len(rows) - len(fresh),
+        vectors_filled=len(fillings),
         unlabelled=unlabelled,
         repeated_labels=(gathered.repeated if gathered else 0) + sum(entry.repeated for entry, _ in rows),
         dry_run=options.dry_run,
@@ -220,14 +227,18 @@ def _row(
     return row
 
 
-def _fresh(
+def _compared(
     database: Database, rows: list[tuple[_question_file.Entry, dict[str, Any]]], path: Path, faults: Faults
-) -> list[dict[str, Any]]:
-    """The rows that are not there yet; one that is there with another content is a fault, and so is an id that is there twice."""
+) -> tuple[list[dict[str, Any]], list[_ingest.Filling]]:
+    """The rows that are not there yet, and vectors for those that are there without one.
+
+    A row that is there with another content is a fault, and so is an id that is there twice.
+    """
     there: dict[Any, dict[str, Any]] = {}
     for batch in _ingest.batches([row["id"] for _, row in rows], _BATCH):
         there |= {row["id"].id: row for row in database.value(_THERE, ids=batch)}
     fresh = []
+    fillings = []
     seen: dict[Any, int] = {}
     for entry, row in rows:
         name = row["id"].id
@@ -241,7 +252,10 @@ def _fresh(
         other = _difference(row, there[name])
         if other is not None:
             faults.add(path, entry.line, f"the question {name!r} is there with another {other}", entry.content)
-    return fresh
+        elif row.get("embedding") is not None and not there[name].get("embedding"):
+            values: dict[str, Any] = {"embedding": row["embedding"], "embedding_model": row.get("embedding_model")}
+            fillings.append(_ingest.Filling(row["id"], values))
+    return fresh, fillings
 
 
 def _difference(row: dict[str, Any], there: dict[str, Any]) -> str | None:
@@ -260,8 +274,8 @@ def _difference(row: dict[str, Any], there: dict[str, Any]) -> str | None:
             return f"{key}: {there.get(key)!r}"
     if _phrases(row) != _phrases(there):
         return "anchors"
-    if row.get("embedding") is not None and row["embedding"] != there.get("embedding"):
-        return "vector" if there.get("embedding") else "vector (it has none); surrecall embed fills those"
+    if row.get("embedding") is not None and there.get("embedding") and row["embedding"] != there["embedding"]:
+        return "vector"
     return None
 
 

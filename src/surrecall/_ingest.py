@@ -41,6 +41,8 @@ FOR $row IN $rows {
 _ANY = "RETURN (SELECT VALUE id FROM type::table($table) LIMIT 1).len() > 0"
 _THERE = "SELECT VALUE id FROM $ids"
 _FINISHED = "UPDATE import_log SET finished = time::now() WHERE id = $log OR (source = $source AND finished = NONE) RETURN NONE"
+# a row at a time: each has values of its own
+_FILL = "BEGIN; FOR $row IN $rows { UPDATE $row.id MERGE $row.values RETURN NONE }; COMMIT;"
 _ADD_QUESTIONS = "BEGIN; INSERT INTO question $rows RETURN NONE; COMMIT;"
 
 # labels or answers a statement: about five seconds of work
@@ -149,6 +151,29 @@ def add_questions(database: Database, rows: list[dict[str, Any]], added: list[Re
     for batch in shards(rows, lambda row: len(row.get("judged") or row["relevant"])):
         added += [row["id"] for row in batch]
         database.run(_ADD_QUESTIONS, rows=batch)
+
+
+@dataclass(frozen=True)
+class Filling:
+    """Values for fields of a row that is there and has none."""
+
+    id: RecordID
+    values: dict[str, Any]
+
+
+def fill(database: Database, fillings: Sequence[Filling]) -> None:
+    """Set fields of rows that are there."""
+    for batch in batches(fillings, _BATCH_WITH_INDEXES):
+        database.run(_FILL, rows=[{"id": row.id, "values": row.values} for row in batch])
+
+
+def empty(database: Database, fillings: Sequence[Filling]) -> Callable[[], None]:
+    """What takes the values out again: for logged, when the import fails."""
+    return lambda: fill(database, [Filling(row.id, _emptied(row.values)) for row in fillings])
+
+
+def _emptied(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: _emptied(value) if isinstance(value, dict) else None for key, value in values.items()}
 
 
 def prepare(database: Database, project: Path, corpus: Corpus) -> bool:

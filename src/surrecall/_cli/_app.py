@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -77,8 +77,11 @@ class Context:
     err: Console
     connection: dict[str, str | None]
 
-    def open(self, *, create: bool = False) -> Database:
-        """Open the database that flags, environment or project file name; only `create` makes a folder for a new one."""
+    def open(self, *, create: bool = False, trial: bool = False) -> Database:
+        """Open the database that flags, environment or project file name; only `create` makes a folder for a new one.
+
+        A `trial`, which stores nothing, has an empty database in memory in place of a folder that is not there.
+        """
         given = self.connection
         settings = _settings.resolve(
             self.project,
@@ -89,6 +92,8 @@ class Context:
             database=given["db"],
         )
         folder = settings.url.removeprefix("surrealkv://")
+        if folder != settings.url and trial and not Path(folder).exists():
+            return Database(replace(settings, url="mem://"))
         if folder != settings.url and not create and not Path(folder).exists():
             raise UsageError(f"there is no database in the folder {folder}", "check --url; surrecall apply makes a new one")
         return Database(settings, patience=_PATIENCE)

@@ -46,7 +46,7 @@ def import_documents(
         prepend_title=prepend_title,
         dry_run=dry_run,
     )
-    with context.open(create=not dry_run) as database, progress_bar(context, "importing") as advance:
+    with context.open(create=not dry_run, trial=dry_run) as database, progress_bar(context, "importing") as advance:
         imported = _import_documents.import_documents(database, context.folder, corpus, options, advance)
     if as_json:
         _render.print_json(context.out, imported)
@@ -54,7 +54,13 @@ def import_documents(
     did = "would import" if dry_run else "imported"
     documents = _render.counted(imported.documents, "document")
     context.out.print(f"{did} {documents}, {imported.vectors} with a vector", highlight=False)
-    print_counts(context, {"documents were there already": imported.documents_there})
+    print_counts(
+        context,
+        {
+            "documents were there already": imported.documents_there,
+            "of them had no vector, and were given one": imported.vectors_filled,
+        },
+    )
     if imported.titles_left_out:
         context.warn(f"{imported.titles_left_out} titles were left out: {corpus.table} has no field title")
     if imported.empty:

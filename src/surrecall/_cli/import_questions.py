@@ -65,6 +65,7 @@ def import_questions(
         context,
         {
             "questions were there already": imported.questions_there,
+            "of them had no vector, and were given one": imported.vectors_filled,
             "questions have no label and were left out": imported.unlabelled,
             "labels were given twice": imported.repeated_labels,
         },

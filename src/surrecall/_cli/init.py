@@ -118,7 +118,7 @@ def _refuse_with_adopt(given: dict[str, object]) -> None:
 
 def _ask(what: str, names: Sequence[str]) -> str:
     """One of several, by asking where somebody can answer."""
-    if not sys.stdin.isatty():
+    if not _somebody_can_answer():
         raise UsageError(f"there are several to choose from: {', '.join(names)}", f"name one with --{what}")
     for number, name in enumerate(names, 1):
         typer.echo(f"{number}  {name}", err=True)
@@ -128,6 +128,10 @@ def _ask(what: str, names: Sequence[str]) -> str:
             return answer
         if answer.isdecimal() and 1 <= int(answer) <= len(names):
             return names[int(answer) - 1]
+
+
+def _somebody_can_answer() -> bool:
+    return sys.stdin.isatty()
 
 
 def _show_found(context: Context, found: _adopt.Adopted) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
@@ -139,7 +139,7 @@ def _whole_folder(folder: Path, *, force: bool) -> Iterator[Path]:
         raise UsageError(f"{folder} holds {(strange or there)[0]} already", how)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        into = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+        into = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
         into.mkdir()
     except OSError as error:
         raise UsageError(f"{folder} can't be written: {error.strerror}", "name a folder that can be made") from error

@@ -86,7 +86,7 @@ def rows(database: Database, corpus: source.Source, *, vectors: bool) -> Iterato
 def by_text(database: Database, corpus: source.Source, *, vectors: bool) -> Iterator[dict[str, Any]]:
     """The documents in the order of their ids as text, as a table of text has them. Raises DataError where two read the same."""
     found = [row["id"] for page in pages(database, corpus.table, "id") for row in page]
-    ids.refuse_twins(database, found, "CSV")
+    ids.Twins(database, "CSV").refuse(found)
     if all(isinstance(record.id, str) for record in found):
         # the engine sorts texts as Python does
         yield from rows(database, corpus, vectors=vectors)

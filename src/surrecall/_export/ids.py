@@ -23,6 +23,8 @@ _T = TypeVar("_T")
 
 def typed(record: RecordID) -> str | int:
     """An id as JSON holds it: a number bare, a string letter for letter, a UUID as its text."""
+    if not isinstance(record, RecordID):
+        raise DataError(f"{record!r} stands where a record belongs", "surrecall check lists such labels; mend them first")
     key = record.id
     if isinstance(key, UUID):
         return str(key)
@@ -40,20 +42,28 @@ def text(record: RecordID) -> str:
     return str(typed(record))
 
 
-def refuse_twins(database: Database, records: Iterable[RecordID], what: str) -> None:
-    """Raise DataError when as text an id would mean two records that are there, 7 and '7' for example.
+class Twins:
+    """Refuses ids that as text would mean two records that are there, 7 and '7' for example; asks once for each.
 
     `what` names the form of the file.
     """
-    twins = {(record.table_name, twin): record for record in records for twin in _twins(record)}
-    for batch in batches(twins.items(), _BATCH):
-        ids = [RecordID(table, twin) for (table, twin), _ in batch]
-        for found in database.value(_THERE, ids=ids):
-            record = twins[found.table_name, found.id]
-            raise DataError(
-                f"{record_text(record)} and {record_text(found)} are two records, and one id in {what}",
-                "--format jsonl tells them apart",
-            )
+
+    def __init__(self, database: Database, what: str) -> None:
+        self._database, self._what = database, what
+        self._asked: set[tuple[str, Any]] = set()
+
+    def refuse(self, records: Iterable[RecordID]) -> None:
+        """Raise DataError when one of these has a twin."""
+        twins = {(record.table_name, twin): record for record in records for twin in _twins(record)}
+        unasked = [key for key in twins if key not in self._asked]
+        self._asked.update(unasked)
+        for batch in batches(unasked, _BATCH):
+            for found in self._database.value(_THERE, ids=[RecordID(table, twin) for table, twin in batch]):
+                record = twins[found.table_name, found.id]
+                raise DataError(
+                    f"{record_text(record)} and {record_text(found)} are two records, and one id in {self._what}",
+                    "--format jsonl tells them apart",
+                )
 
 
 def trec(record: RecordID, what: str) -> str:
@@ -81,4 +91,5 @@ def batches(rows: Iterable[_T], size: int) -> Iterator[Sequence[_T]]:
 
 def _twins(record: RecordID) -> list[Any]:
     """The other ids that print like this one."""
+    text(record)
     return _ids.meanings(record.id)[1:] if isinstance(record.id, str) else [str(record.id)]

@@ -72,7 +72,7 @@ def write(database: Database, form: Form, lines: Lines, labels: list[Label]) -> 
             lines.json({"question": ids.typed(label.question), "document": ids.typed(label.document), "grade": grade})
         return
     what = {Form.TREC: "TREC qrels", Form.BEIR: "the BEIR form", Form.CSV: "CSV"}[form]
-    ids.refuse_twins(database, (record for label in labels for record in (label.question, label.document)), what)
+    ids.Twins(database, what).refuse(record for label in labels for record in (label.question, label.document))
     # stable: the labels of a question stay in their order
     ordered = sorted(labels, key=lambda label: ids.text(label.question))
     if form is Form.TREC:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
+from uuid import uuid4
 
 from surrecall._errors import UsageError
 
@@ -60,7 +61,7 @@ class Output:
                 # a pipe or a device: nothing can take its name
                 return self._spooled(path)
             self._refuse_existing(path)
-            temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+            temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
             file = temporary.open("xb+")
         except OSError as reason:
             raise _unwritable(path, reason) from reason

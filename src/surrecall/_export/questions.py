@@ -49,7 +49,7 @@ def export(database: Database, form: Form, lines: Lines, question_set: str | Non
         write = _jsonl if form is Form.JSONL else _beir
         return _counted(map(write(lines), rows(database, question_set, vectors=vectors)))
     found = list(rows(database, question_set))
-    ids.refuse_twins(database, _mentioned(found), form.value.upper())
+    ids.Twins(database, form.value.upper()).refuse(_mentioned(found))
     write_row = lines.table(COLUMNS, _DELIMITERS[form])
 
     def written(row: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +63,10 @@ def rows(database: Database, question_set: str | None, *, vectors: bool = False)
     """The questions of a set, or of all, in id order."""
     fields = f"{_FIELDS}, embedding, embedding_model" if vectors else _FIELDS
     for page in pages(database, database.table("question"), fields, source.IN_SET, set=question_set):
-        yield from page
+        for row in page:
+            if not isinstance(row.get("text"), str):
+                raise DataError(f"{record_text(row['id'])} has no text", "surrecall check lists such questions; mend them first")
+            yield row
 
 
 def as_json(row: dict[str, Any]) -> dict[str, Any]:
@@ -71,14 +74,16 @@ def as_json(row: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"id": ids.typed(row["id"]), "text": row["text"]}
     if row.get("judged"):
         found["judged"] = [
-            {"document": ids.typed(label["document"]), "grade": source.whole(label["grade"])} for label in row["judged"]
+            {"document": ids.typed(label.get("document")), "grade": source.whole(label.get("grade"))} for label in row["judged"]
         ]
     else:
         found["relevant"] = [ids.typed(document) for document in row.get("relevant") or []]
     if row.get("answerable") is False:
         found["answerable"] = False
     if row.get("anchors"):
-        found["anchors"] = [{"document": ids.typed(anchor["document"]), "phrase": anchor["phrase"]} for anchor in row["anchors"]]
+        found["anchors"] = [
+            {"document": ids.typed(anchor.get("document")), "phrase": anchor.get("phrase", "")} for anchor in row["anchors"]
+        ]
     defaults: dict[str, Any] = {"set": "default", "kind": None, "tags": [], "split": None, "source": "human", "note": None}
     found |= {name: row[name] for name, default in defaults.items() if row.get(name) not in (None, default)}
     if row.get("embedding") is not None:
@@ -105,13 +110,13 @@ def _beir(lines: Lines) -> Callable[[dict[str, Any]], dict[str, Any]]:
 def _cells(row: dict[str, Any], what: str) -> dict[str, str]:
     """A question as cells of a table."""
     judged, relevant = row.get("judged") or [], row.get("relevant") or []
-    documents = [label["document"] for label in judged] or relevant
-    anchors = [(anchor["document"], anchor["phrase"]) for anchor in row.get("anchors") or []]
+    documents = [label.get("document") for label in judged] or relevant
+    anchors = [(anchor.get("document"), anchor.get("phrase", "")) for anchor in row.get("anchors") or []]
     found = {
         "id": ids.cell(row["id"], what),
         "text": row["text"],
         "relevant": _list([ids.cell(record, what) for record in documents]),
-        "grades": _list([str(source.whole(label["grade"])) for label in judged]),
+        "grades": _list([str(source.whole(label.get("grade"))) for label in judged]),
         "anchors": _anchors([(ids.cell(document, what), phrase) for document, phrase in anchors]),
         "answerable": "false" if row.get("answerable") is False else "",
         "tags": _list(row.get("tags") or []),
@@ -153,8 +158,8 @@ def _mentioned(found: Sequence[dict[str, Any]]) -> Iterator[RecordID]:
     for row in found:
         yield row["id"]
         yield from row.get("relevant") or []
-        yield from (label["document"] for label in row.get("judged") or [])
-        yield from (anchor["document"] for anchor in row.get("anchors") or [])
+        yield from (label.get("document") for label in row.get("judged") or [])
+        yield from (anchor.get("document") for anchor in row.get("anchors") or [])
 
 
 def _counted(found: Iterator[dict[str, Any]]) -> Exported:

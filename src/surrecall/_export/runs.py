@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,14 +28,12 @@ ORDER BY started DESC, id DESC LIMIT 1)[0]
 _RETRIEVERS = """
 array::sort(array::distinct(array::flatten(SELECT VALUE calls.retriever FROM evaluation WHERE status = 'complete')))
 """
-# ids first, which are small; the answers are read from them by the page
+# what is asked of all answers is small; their rankings are read by the page
 _ANSWERS = """
-SELECT VALUE id FROM (
-  SELECT id, question FROM eval_answer
-  WHERE evaluation = $evaluation AND retriever = $retriever AND depth = $depth ORDER BY question
-)
+SELECT id, question, status, message FROM eval_answer
+WHERE evaluation = $evaluation AND retriever = $retriever AND depth = $depth ORDER BY question
 """
-_READ = "SELECT question, ranking, scores, status, message FROM $ids"
+_READ = "SELECT question, ranking, scores FROM $ids"
 _PAGE = 100
 COLUMNS = ("question", "document", "rank", "score")
 
@@ -79,23 +78,27 @@ def export(
     Raises UsageError when there is no such ranking, DataError naming what the form can't hold, or the first failed answer.
     """
     found, asked = _evaluation(database, retriever, evaluation, depth)
-    rows = list(_answers(database, found, retriever, asked))
-    failed = [row for row in rows if row["status"] == "error"]
+    answers = database.value(_ANSWERS, evaluation=found, retriever=retriever, depth=asked)
+    failed = [answer for answer in answers if answer["status"] == "error"]
     if failed and not errors:
         raise DataError(
-            f"{retriever} failed on {len(failed)} of {len(rows)} questions, first on {record_text(failed[0]['question'])}: "
+            f"{retriever} failed on {len(failed)} of {len(answers)} questions, first on {record_text(failed[0]['question'])}: "
             f"{failed[0]['message']}",
             "--force leaves these out",
         )
-    ranked = [row for row in rows if row["ranking"]]
-    own = _write(database, form, lines, ranked, retriever)
+    ranked = [answer for answer in answers if answer["status"] == "ok"]
+    if form is not Form.JSONL:
+        # ids are text there, and so is their order
+        ranked.sort(key=lambda answer: ids.text(answer["question"]))
+    rows = _read(database, [answer["id"] for answer in ranked])
+    documents, own = _write(database, form, lines, rows, retriever)
     return Exported(
         evaluation=record_text(found),
         retriever=retriever,
         depth=asked,
         questions=len(ranked),
-        documents=sum(len(row["ranking"]) for row in ranked),
-        empty=len(rows) - len(ranked) - len(failed),
+        documents=documents,
+        empty=len(answers) - len(ranked) - len(failed),
         errors=len(failed),
         own_scores=own,
     )
@@ -141,23 +144,26 @@ def _evaluation(database: Database, retriever: str, evaluation: str | None, dept
     return found["id"], depth or depths[-1]
 
 
-def _answers(database: Database, evaluation: RecordID, retriever: str, depth: int) -> Iterator[dict[str, Any]]:
-    """The answers in the order of their questions."""
-    for batch in ids.batches(database.value(_ANSWERS, evaluation=evaluation, retriever=retriever, depth=depth), _PAGE):
+def _read(database: Database, answers: list[RecordID]) -> Iterator[dict[str, Any]]:
+    """The rankings of answers, in their order."""
+    for batch in ids.batches(answers, _PAGE):
         yield from database.value(_READ, ids=list(batch))
 
 
-def _write(database: Database, form: Form, lines: Lines, rows: list[dict[str, Any]], retriever: str) -> int:
-    """Write what came back for each question; how many have the retriever's own scores."""
-    if form is Form.JSONL:
-        return sum([_write_json(lines, row) for row in rows])
+def _write(database: Database, form: Form, lines: Lines, rows: Iterator[dict[str, Any]], retriever: str) -> tuple[int, int]:
+    """Write what came back for each question; the number of documents, and of questions with the retriever's own scores."""
     what = "a TREC run" if form is Form.TREC else "CSV"
-    ids.refuse_twins(database, (record for row in rows for record in (row["question"], *row["ranking"])), what)
-    ordered = sorted(rows, key=lambda row: ids.text(row["question"]))
-    if form is Form.TREC:
-        return sum([_write_trec(lines, row, retriever, what) for row in ordered])
-    write_row = lines.table(COLUMNS)
-    return sum([_write_cells(write_row, row, what) for row in ordered])
+    twins = ids.Twins(database, what)
+    write_row = lines.table(COLUMNS) if form is Form.CSV else None
+    documents = own = 0
+    for row in rows:
+        documents += len(row["ranking"])
+        if form is Form.JSONL:
+            own += _write_json(lines, row)
+            continue
+        twins.refuse([row["question"], *row["ranking"]])
+        own += _write_trec(lines, row, retriever, what) if write_row is None else _write_cells(write_row, row, what)
+    return documents, own
 
 
 def _write_json(lines: Lines, row: dict[str, Any]) -> bool:
@@ -187,8 +193,8 @@ def _write_trec(lines: Lines, row: dict[str, Any], retriever: str, what: str) ->
 
 
 def _refuse_repeat(row: dict[str, Any], retriever: str) -> None:
-    names = [ids.text(document) for document in row["ranking"]]
-    again = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    seen = Counter(ids.text(document) for document in row["ranking"])
+    again = next((name for name, times in seen.items() if times > 1), None)
     if again is not None:
         raise DataError(
             f"{retriever} gave {again} twice for {record_text(row['question'])}, which a TREC run can't hold",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,8 @@ def key(record: RecordID) -> tuple[str, str, str]:
 
 def whole(grade: Any) -> Any:
     """A grade as files have it: 2 and not 2.0."""
+    if not isinstance(grade, int | float | Decimal):
+        raise DataError(f"{grade!r} stands where a grade belongs", "surrecall check lists such labels; mend them first")
     return int(grade) if grade == int(grade) else float(grade)
 
 
