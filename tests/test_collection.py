@@ -82,8 +82,8 @@ def database(pytestconfig: pytest.Config, engine: str) -> Iterator[Database]:
         yield opened
 
 
-def ingest(database: Database, project: Path, folder: Path) -> _ingest.Imported:
-    return _ingest.ingest(database, project, CORPUS, _collection.read(folder), folder.name, "default")
+def ingest(database: Database, project: Path, folder: Path, *, dry_run: bool = False) -> _ingest.Imported:
+    return _ingest.ingest(database, project, CORPUS, _collection.read(folder), folder.name, "default", dry_run=dry_run)
 
 
 def stored(database: Database, *tables: str) -> list[int]:
@@ -99,6 +99,23 @@ def test_ids_are_kept_letter_for_letter_and_every_label_resolves(database: Datab
     evaluation = evaluate(database, Options([len(IDS)]))
     assert {row["recall"] for row in evaluation.runs if row["retriever"] == "vector"} == {1.0}
     assert database.value("RETURN fn::check()") == []
+
+
+def test_a_trial_says_what_would_be_imported_and_stores_nothing(
+    database: Database, project: Path, collection: Path, tmp_path: Path
+) -> None:
+    told = ingest(database, project, collection, dry_run=True)
+    assert (told.documents, told.questions, told.documents_there) == (len(IDS), len(IDS), 0)
+    assert database.value("INFO FOR DB")["tables"] == {}
+    assert ingest(database, project, collection) == told
+    told = ingest(database, project, collection, dry_run=True)
+    assert (told.documents, told.questions, told.documents_there) == (0, 0, len(IDS))
+    shown = surrecall(
+        "import", "collection", str(collection), "--dry-run", "--url", f"surrealkv://{tmp_path / 'no'}", cwd=project
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert f"would import {len(IDS)} documents" in shown.stdout
+    assert not (tmp_path / "no").exists()
 
 
 def test_a_second_import_changes_nothing(database: Database, project: Path, collection: Path) -> None:
