@@ -35,10 +35,9 @@ def import_collection(
     if as_json:
         _render.print_json(context.out, imported)
         return
-    context.out.print(
-        f"{'would import' if dry_run else 'imported'} {imported.documents} documents, {imported.questions} questions, {imported.labels} labels",
-        highlight=False,
-    )
+    did = "would import" if dry_run else "imported"
+    what = f"{imported.documents} documents, {imported.questions} questions, {imported.labels} labels"
+    context.out.print(f"{did} {what}", highlight=False)
     if collection.documents[0].vector is None:
         context.warn("the collection has no vectors, so vector and hybrid search fail; evaluate -r bm25 works")
     print_counts(
