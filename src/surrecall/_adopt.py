@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,8 @@ _LINK = re.compile(r"^(?:none \| )?(?:option<)?record<(?P<table>`(?:[^`\\]|\\.)*
 _STRING = re.compile(r"^(?:none \| )?(?:option<)?string\b")
 # what the parameters of a search function tend to be called
 _TEXT = ("q", "query", "question", "text", "term", "terms", "search", "input", "prompt", "keywords")
+_TITLES = ("title", "heading", "headline", "subject", "name", "caption")
+_LENGTH = "RETURN math::sum((SELECT VALUE string::len(<string> ({field} ?? '')) FROM {table} LIMIT 50))"
 _VECTOR = ("qvec", "vec", "vector", "embedding", "emb", "qv", "query_vector", "query_embedding", "query_vec")
 _COUNT = ("k", "limit", "lim", "n", "top", "topk", "top_k", "count", "size")
 # a function that writes or calls out is nothing to try out unasked
@@ -100,14 +103,36 @@ def adopt(database: Database, wishes: Wishes, ask: Ask) -> Adopted:
     """
     found = candidates(database)
     if not found:
+        _refuse_empty(database)
         raise UsageError(
             f"no table of {database.settings.label} has a full-text index with BM25 or an HNSW index",
             "DEFINE INDEX … FULLTEXT ANALYZER … BM25, or … HNSW DIMENSION …, then again; init --table makes a new table",
         )
     chosen = _table(found, wishes, ask)
-    corpus = _corpus(chosen, wishes, ask)
+    corpus = _corpus(database, chosen, wishes, ask)
+    _schema.require_corpus(database, corpus.table)
     refuse_taken_names(database, corpus)
     return Adopted(corpus, chosen.rows, tuple(_own_searches(database, corpus)))
+
+
+def _refuse_empty(database: Database) -> None:
+    """Raise UsageError, with what there is elsewhere where that may be read, when the database holds nothing."""
+    if database.value("INFO FOR DB")["tables"]:
+        return
+    try:
+        there = []
+        for space in database.value("INFO FOR ROOT")["namespaces"]:
+            named = database.value(f"USE NS {_quoting.identifier(space)}; INFO FOR NS;")["databases"]
+            there += [f"{space}/{name}" for name in named]
+    except SurrecallError:
+        there = []
+    finally:
+        database.use()
+    others = [name for name in there if name != f"{database.settings.namespace}/{database.settings.database}"]
+    raise UsageError(
+        f"{database.settings.label} holds no table",
+        f"--ns and --db name another{'; there are: ' + ', '.join(others) if others else ''}",
+    )
 
 
 def candidates(database: Database) -> list[Candidate]:
@@ -149,7 +174,7 @@ def refuse_taken_names(database: Database, corpus: Corpus) -> None:
         options = " ".join(f"--rename {_renaming(ours)}" for ours in taken)
         raise SchemaError(
             f"{', '.join(ours.label for ours in taken)}: taken by what is not surrecall's; nothing was written\n{definitions}",
-            f"give ours another name: surrecall init --adopt {options}",
+            f"give ours another name: surrecall init --adopt --table {shlex.quote(corpus.table)} {options}",
         )
 
 
@@ -213,6 +238,9 @@ def _table(found: list[Candidate], wishes: Wishes, ask: Ask) -> Candidate:
     if wishes.table is None:
         return found[0] if len(found) == 1 else by_name[ask("table", list(by_name))]
     if wishes.table not in by_name:
+        holder = next((one.table for one in found if any(part.table == wishes.table for part in one.vectors)), None)
+        if holder is not None:
+            raise UsageError(f"{wishes.table} holds vectors of {holder}, whose documents are found by them", f"--table {holder}")
         raise UsageError(
             f"--table {wishes.table} has no full-text index with BM25 and no HNSW index",
             f"tables that have one: {', '.join(by_name)}",
@@ -220,8 +248,8 @@ def _table(found: list[Candidate], wishes: Wishes, ask: Ask) -> Candidate:
     return by_name[wishes.table]
 
 
-def _corpus(chosen: Candidate, wishes: Wishes, ask: Ask) -> Corpus:
-    words = _wanted_words(chosen, wishes)
+def _corpus(database: Database, chosen: Candidate, wishes: Wishes, ask: Ask) -> Corpus:
+    words = _longest_first(database, chosen.table, _wanted_words(chosen, wishes))
     vector = _wanted_vector(chosen, wishes, ask)
     fields = [one.field for one in words] or [_quoting.path(name) for name in wishes.fields] or list(chosen.strings[:1])
     if not fields:
@@ -241,9 +269,24 @@ def _corpus(chosen: Candidate, wishes: Wishes, ask: Ask) -> Corpus:
         vector_table=vector.table if vector and aside else None,
         link=vector.link if vector else None,
         linked_by=vector.linked_by if vector else None,
+        title=_title(chosen, words),
         reference=wishes.reference,
         names=dict(wishes.names),
     )
+
+
+def _longest_first(database: Database, table: str, words: list[TextIndex]) -> list[TextIndex]:
+    """The fields by the length of what they hold: the first is the body of a document, the last its heading."""
+    if len(words) < 2:
+        return words
+    lengths = [database.run_as_written(_LENGTH.format(field=one.field, table=_quoting.identifier(table)))[-1] for one in words]
+    return [words[index] for index in sorted(range(len(words)), key=lambda index: -lengths[index])]
+
+
+def _title(chosen: Candidate, words: list[TextIndex]) -> str | None:
+    """The field that is shown as a document's heading: one of that name, else the shortest of several that are searched."""
+    named = next((name for name in chosen.strings if name.lower() in _TITLES), None)
+    return named or (words[-1].field if len(words) > 1 else None)
 
 
 def _wanted_words(chosen: Candidate, wishes: Wishes) -> list[TextIndex]:

@@ -46,8 +46,8 @@ class Corpus:
     for each field of `text`, empty where it has none; `vector_index`). Its vectors may be rows of `vector_table`, which lead to
     the document by their field `link`, or to which the document leads by its field `linked_by`.
 
-    `reference` says what becomes of labels when a document is deleted: 'reject', 'unset', 'none'. `names` are tables and
-    functions of surrecall's that go by another name.
+    `title` is the field shown as a document's heading, None for none. `reference` says what becomes of labels when a document is
+    deleted: 'reject', 'unset', 'none'. `names` are tables and functions of surrecall's that go by another name.
     """
 
     table: str
@@ -63,6 +63,7 @@ class Corpus:
     vector_table: str | None = None
     link: str | None = None
     linked_by: str | None = None
+    title: str | None = "title"
     reference: str = "reject"
     names: Mapping[str, str] = field(default_factory=dict)
 
@@ -70,7 +71,7 @@ class Corpus:
         fields = [self.text] if isinstance(self.text, str) else list(self.text)
         paths = tuple(_path("field", name) for name in fields)
         object.__setattr__(self, "text", paths[0] if len(paths) == 1 else paths)
-        for name in ("vector", "link", "linked_by"):
+        for name in ("vector", "link", "linked_by", "title"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _path(name, getattr(self, name)))
         object.__setattr__(self, "distance", self.distance.upper())
@@ -113,7 +114,7 @@ class Corpus:
     @property
     def body(self) -> str:
         """The one text field that a document's text is stored in: the first that is not its title."""
-        return next((name for name in self.texts if name != "title"), self.texts[0])
+        return next((name for name in self.texts if name != self.title), self.texts[0])
 
     @property
     def analyzer_name(self) -> str:
@@ -197,7 +198,7 @@ class Corpus:
             text=_quoting.inside(", ".join(self.texts)),
             # NONE or NULL of a field that is not set is no text
             texts=self.texts[0] if len(self.texts) == 1 else f"[{', '.join(self.texts)}]",
-            fields=", ".join(["title", *(name for name in self.texts if name != "title")]),
+            fields=", ".join(dict.fromkeys([*([self.title] if self.title else []), *self.texts])),
             vector=self.vector,
             vectors=_quoting.identifier(self.vector_table or self.table),
             dimension=self.dimension,

@@ -76,6 +76,10 @@ class Database:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    def use(self) -> None:
+        """Back to the namespace and database of the settings, after a USE."""
+        self._connection.use(self.settings.namespace, self.settings.database)
+
     def close(self) -> None:
         """Close the connection; twice is fine."""
         _close(self._connection)

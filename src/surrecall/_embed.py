@@ -33,6 +33,7 @@ _SHORTEST, _LONGEST = 1e-15, 1e15
 _RECORDED = "SELECT * FROM embedding_model ORDER BY role, id"
 _SETS = "SELECT VALUE set FROM question GROUP BY set ORDER BY set"
 _REQUIRE = "fn::require_model($table, $field, $made)"
+_CLAIM_BESIDE = "RETURN fn::claim_embeddings($table, $field, $made, $set)"
 _CLAIM = "fn::claim_embeddings($table, $field, $made, $set)"
 _BEGIN = "fn::begin_embeddings($table, $field, $made)"
 _FINISH = "fn::finish_embeddings($table, $field, $made)"
@@ -138,7 +139,8 @@ def places(corpus: Corpus | None, project: Path, database: Database, roles: Sequ
                 f"the vectors of {table} are in {corpus.vector_table}, which surrecall embed does not fill",
                 "embed them with what made them; surrecall embed --questions-only fills the questions",
             )
-        return [questions]
+        # only looked at: whose vectors they are decides what the questions' may be
+        return [questions, Place("document", corpus.vector_table, texts, vector, dimension)]
     # a title among them stands before them anyway
     texts = tuple(name for name in texts if name != "title") or texts
     return [questions, Place("document", table, texts, vector, dimension)]
@@ -174,6 +176,8 @@ def embed(database: Database, where: Sequence[Place], asked: Asked, progress: Pr
         _probe(embedder, works)
         for work in works:
             work.open()
+        for place in plan.claimed:
+            database.run(_CLAIM_BESIDE, table=place.table, field=place.vector, made=_made(place, how), set=None)
         for work in works:
             work.run(embedder, advance)
     except KeyboardInterrupt as error:
@@ -210,6 +214,8 @@ class _Part:
 class _Plan:
     how: How | None
     parts: list[_Part]
+    # places that are not worked on, whose vectors are stated to be of the same model
+    claimed: list[Place]
 
 
 class _Work:
@@ -398,7 +404,15 @@ def _plan(database: Database, where: Sequence[Place], asked: Asked, *, required:
         for place in opened or where:
             database.run(_REQUIRE, table=place.table, field=place.vector, made=_made(place, how))
         _refuse_unknown(recorded, parts, asked, how)
-    return _Plan(how, parts)
+    beside = [place for place in where if place.role == "document" and place not in chosen] if how is not None else []
+    known = {(row["table"], row["field"]) for row in recorded}
+    claimed = [place for place in beside if (place.table, place.vector) not in known and Rows(database, place).count().unknown]
+    if how is not None and claimed and not asked.same_model:
+        raise UsageError(
+            f"{claimed[0].label} holds vectors whose model is not recorded, and the questions' are compared with them",
+            f"--same-model states that they are of {how.model}; else name the embedder and model that made them",
+        )
+    return _Plan(how, parts, claimed)
 
 
 def _refuse_unknown(recorded: Sequence[dict[str, Any]], parts: Sequence[_Part], asked: Asked, how: How) -> None:
@@ -415,7 +429,8 @@ def _refuse_unknown(recorded: Sequence[dict[str, Any]], parts: Sequence[_Part], 
         ):
             raise UsageError(
                 f"{place.label} holds {counted(unknown, 'vector')} whose model is not recorded",
-                f"--same-model states that they are of {how.model}, --all replaces them",
+                f"--same-model states that they are of {how.model}; --all replaces "
+                + ("them" if place.role == "question" else "those of your documents for good"),
             )
 
 

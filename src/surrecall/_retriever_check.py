@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _names, _quoting, _retrievers
+from surrecall import _quoting, _retrievers
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import SurrecallError
-from surrecall._retrievers import Retriever, body
+from surrecall._retrievers import Retriever
 
 _PROBE = "DEFINE FUNCTION OVERWRITE {name}($question: any, $k: any) {{ {body} }} COMMENT 'surrecall: tries a retriever'"
 # a read at the top level runs on one executor, the body of a closure on the other
@@ -24,16 +25,17 @@ _SAMPLE = """
 LET $row = (SELECT {text} AS text, {vector} AS embedding FROM {table} WHERE {filled} LIMIT 1)[0];
 RETURN IF $row != NONE {{ {{ text: string::words(<string> $row.text).slice(0, 8).join(' '), embedding: $row.embedding }} }};
 """
-_FIRST = "SELECT VALUE id FROM question ORDER BY answerable DESC, id LIMIT 1"
+_FIRST = "SELECT VALUE id FROM question ORDER BY answerable DESC, id LIMIT 5"
 
 Question = RecordID | dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong with a retriever (nothing, mostly), what should be known of it, and its list at k.
+    """What is wrong with a retriever (nothing, mostly), what should be known of it, and a list of it at k.
 
-    `prefix` is whether that begins its list at 2k, `returns` the table of what its call gave.
+    `prefix` is whether its list at k begins its list at 2k, `returns` the table of what its call gave, `questions` how many it
+    was tried on.
     """
 
     faults: list[str]
@@ -41,6 +43,7 @@ class Verdict:
     prefix: bool
     ranking: list[Any]
     returns: str | None
+    questions: int
 
 
 def sample(database: Database, corpus: Corpus) -> dict[str, Any] | None:
@@ -57,37 +60,39 @@ def sample(database: Database, corpus: Corpus) -> dict[str, Any] | None:
     return found
 
 
-def stored(database: Database) -> RecordID | None:
-    """A question of the golden set; None when it is empty."""
-    return next(iter(database.value(_FIRST)), None)
+def stored(database: Database) -> list[RecordID]:
+    """A few questions of the golden set; none when it is empty."""
+    found: list[RecordID] = database.value(_FIRST)
+    return found
 
 
-def check(database: Database, retriever: Retriever, question: Question, k: int, corpus: Corpus) -> Verdict:
+def check(database: Database, retriever: Retriever, questions: Sequence[Question], k: int, corpus: Corpus) -> Verdict:
     """Try a retriever where surrecall is applied, in the form in which it will run.
 
     Raises the error of the call itself when it fails.
     """
     name = f"fn::retriever_probe_{uuid.uuid4().hex}"
-    made = (
-        _names.rename(body(retriever), dict(database.settings.names))
-        if retriever.document or retriever.where
-        else body(retriever)
-    )
+    made = _retrievers.body(retriever, database.settings.names)
     database.run_as_written(_PROBE.format(name=name, body=made))
     try:
-        return _judged(database, retriever, question, k, corpus, f"{name}($question, $k)", database)
+        call = f"{name}($question, $k)"
+        return _judged(database, [_seen(database, retriever, question, k, corpus, call) for question in questions])
     finally:
         database.run_as_written(f"REMOVE FUNCTION IF EXISTS {name}")
 
 
 def judge(database: Database, retriever: Retriever, question: Question, k: int, corpus: Corpus, judging: Database) -> Verdict:
     """Try a plain call where surrecall is not applied yet, and define nothing; the verdict is given in the database `judging`."""
-    return _judged(database, retriever, question, k, corpus, _retrievers.plain(retriever.call), judging)
+    return _judged(judging, [_seen(database, retriever, question, k, corpus, _retrievers.plain(retriever.call))])
 
 
-def _judged(
-    database: Database, retriever: Retriever, asked: Question, k: int, corpus: Corpus, call: str, judging: Database
-) -> Verdict:
+def _judged(judging: Database, seen: list[dict[str, Any]]) -> Verdict:
+    told = judging.value("RETURN fn::retriever_verdicts($seen)", seen=seen)
+    return Verdict(told["faults"], told["notes"], told["prefix"], told["ranking"], told.get("returns"), told["questions"])
+
+
+def _seen(database: Database, retriever: Retriever, asked: Question, k: int, corpus: Corpus, call: str) -> dict[str, Any]:
+    """What a retriever gives for one question, asked in every way in which it may be asked."""
     question = database.value(_ROW, asked=asked)
     asking = [_STREAMING.format(call=_retrievers.plain(retriever.call)), _STREAMING.format(call=call), _CLOSURE.format(call=call)]
     asking += [_STREAMING.format(call=call)] * _REPEATS
@@ -96,7 +101,7 @@ def _judged(
         asking.append(f"RETURN count(({_retrievers.plain(retriever.call)}).filter(|$row| {condition}));")
     raw, streaming, closure, *again = database.run_as_written("\n".join(asking), **_given(question), k=k)
     kept = again.pop() if retriever.where is not None else 0
-    seen = {
+    return {
         "k": k,
         "raw": raw,
         "streaming": streaming,
@@ -109,8 +114,6 @@ def _judged(
         "condition": retriever.where is not None,
         "kept": kept,
     }
-    told = judging.value("RETURN fn::retriever_verdict($seen)", seen=seen)
-    return Verdict(told["faults"], told["notes"], told["prefix"], told["ranking"], told.get("returns"))
 
 
 def _given(question: Any) -> dict[str, Any]:

@@ -90,21 +90,25 @@ def plain(expression: str) -> str:
     return _FIELD.sub(r"$question_\1", expression) if _SEARCHES.search(expression) else expression
 
 
-def body(retriever: Retriever) -> str:
-    """The statements that give a retriever's rows, where `$question` and `$k` are set."""
+def body(retriever: Retriever, names: _names.Names | None = None) -> str:
+    """The statements that give a retriever's rows, where `$question` and `$k` are set.
+
+    `names` are the other names of functions of ours; a retriever's own expressions are taken as they are.
+    """
+    rows_of, sightings = ((names or {}).get(name, name) for name in ("fn::retrieved_rows", "fn::first_sightings"))
     call, name = plain(retriever.call), _quoting.text(retriever.name)
     expressions = [retriever.call, retriever.where or "", retriever.document or ""]
     fields = dict.fromkeys(field for text in expressions if plain(text) != text for field in _FIELD.findall(text))
     given = "".join(f"LET $question_{field} = $question.{field}; " for field in fields)
     if retriever.where is None and retriever.document is None:
         return f"{given}RETURN {call}"
-    rows = f"{given}LET $rows = fn::retrieved_rows({name}, {call}); RETURN "
+    rows = f"{given}LET $rows = {rows_of}({name}, {call}); RETURN "
     kept = f"$rows.filter(|$row| {plain(retriever.where)})" if retriever.where else "$rows"
     if retriever.document is None:
         return rows + kept
     document = plain(retriever.document)
     led = f"{kept}.map(|$row| {{ id: {document}, row: $row, score: IF type::is_object($row) {{ $row.score }} }})"
-    return f"{rows}fn::first_sightings({name}, {led})"
+    return f"{rows}{sightings}({name}, {led})"
 
 
 def compile_dispatcher(retrievers: list[Retriever], names: _names.Names | None = None) -> str:
@@ -112,18 +116,13 @@ def compile_dispatcher(retrievers: list[Retriever], names: _names.Names | None =
 
     `names` are the other names of tables and functions; a retriever's own expressions are taken as they are.
     """
-    calls = [f"  IF $retriever = {_quoting.text(retriever.name)} {{ {body(retriever)} }};" for retriever in retrievers]
+    calls = [f"  IF $retriever = {_quoting.text(retriever.name)} {{ {body(retriever, names)} }};" for retriever in retrievers]
     # what the user wrote is no place for other names: it is put in after the rest was given them
     frame = _names.rename(_frame(retrievers), names or {})
-    return frame.replace(_CHAIN, "\n".join(_names.rename(call, _own(names)) for call in calls))
+    return frame.replace(_CHAIN, "\n".join(calls))
 
 
 _CHAIN = "  -- the chain"
-
-
-def _own(names: _names.Names | None) -> dict[str, str]:
-    """The names that stand in the frame of a call: ours, never the user's."""
-    return {old: new for old, new in (names or {}).items() if old in ("fn::retrieved_rows", "fn::first_sightings")}
 
 
 def _frame(retrievers: list[Retriever]) -> str:

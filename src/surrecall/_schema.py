@@ -13,6 +13,7 @@ from surrecall._database import Database
 from surrecall._errors import SchemaError, SurrecallError
 from surrecall._settings import Settings
 
+_ANY_QUESTION = "RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"
 _LEFT_ALONE = "is not what surql/corpus defines, and apply leaves it alone"
 _LABELLED = re.compile(r"record<([^>|]+)>")
 _REGISTRY = "SELECT id, position, call, returns, prefix, where, document, warning FROM retriever ORDER BY position, id"
@@ -198,6 +199,26 @@ def _refuse_clashes(wanted: dict[str, _inventory.Definition], there: dict[str, _
         )
 
 
+def evaluated_table(database: Database) -> str | None:
+    """The table that the labels of a database are of; None where surrecall is not, or has no question yet."""
+    questions = database.table("question")
+    if questions not in database.value("INFO FOR DB")["tables"]:
+        return None
+    field = database.value(f"INFO FOR TABLE {_quoting.identifier(questions)}")["fields"].get("relevant")
+    found = _LABELLED.search(field) if field else None
+    return _quoting.parts(found[1])[0] if found and database.value(_ANY_QUESTION) else None
+
+
+def require_corpus(database: Database, table: str) -> None:
+    """Raise SchemaError when the database evaluates another table: figures would be of that one, and labels be refused."""
+    there = evaluated_table(database)
+    if there is not None and there != table:
+        raise SchemaError(
+            f"{database.settings.label} evaluates {there}, and its questions are labelled with it; this project is for {table}",
+            "one database evaluates one table: use another (--db), or call surrecall in the project of this one",
+        )
+
+
 def _refuse_another_corpus(
     database: Database, wanted: dict[str, _inventory.Definition], there: dict[str, _inventory.Definition]
 ) -> None:
@@ -206,7 +227,7 @@ def _refuse_another_corpus(
     fields = [definitions.get(labels) for definitions in (there, wanted)]
     found = [_LABELLED.search(field.text) if field else None for field in fields]
     theirs, ours = (match[1] if match else None for match in found)
-    if theirs and ours and theirs != ours and database.value("RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"):
+    if theirs and ours and theirs != ours and database.value(_ANY_QUESTION):
         raise SchemaError(
             f"this database evaluates {theirs}, and its questions are labelled with it; this project is for {ours}",
             "use another database (--db), or call surrecall in the project of this one",

@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from surrecall import _render, _settings
+from surrecall import _render, _schema, _settings
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import ExitCode, SurrecallError, UsageError
@@ -77,9 +77,10 @@ class Context:
     err: Console
     connection: dict[str, str | None]
 
-    def open(self, *, create: bool = False, trial: bool = False) -> Database:
+    def open(self, *, create: bool = False, trial: bool = False, any_corpus: bool = False) -> Database:
         """Open the database that flags, environment or project file name; only `create` makes a folder for a new one.
 
+        Raises SchemaError when it evaluates another table than the project of this folder, unless `any_corpus` says that it may.
         A `trial`, which stores nothing, has an empty database in memory in place of a folder that is not there.
         """
         given = self.connection
@@ -96,7 +97,14 @@ class Context:
             return Database(replace(settings, url="mem://"))
         if folder != settings.url and not create and not Path(folder).exists():
             raise UsageError(f"there is no database in the folder {folder}", "check --url; surrecall apply makes a new one")
-        return Database(settings, patience=_PATIENCE)
+        database = Database(settings, patience=_PATIENCE)
+        if self.project.corpus is not None and not any_corpus:
+            try:
+                _schema.require_corpus(database, self.project.corpus.table)
+            except SurrecallError:
+                database.close()
+                raise
+        return database
 
     def show(self, table: Table | Text) -> None:
         """Print a table; one that needs more columns than there are runs over, since a figure that is cut is another figure."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -40,12 +41,16 @@ def embed(
     questions_only: Annotated[bool, typer.Option("--questions-only", help="Leave the documents alone.")] = False,
     documents_only: Annotated[bool, typer.Option("--documents-only", help="Leave the questions alone.")] = False,
     question_set: Annotated[str | None, typer.Option("--set", help="Only the questions of this golden set.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Replace every vector, not only fill what lacks one.")] = False,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Replace every vector of the questions and of your documents, not only fill what lacks one."),
+    ] = False,
     same_model: Annotated[
         bool, typer.Option("--same-model", help="State that vectors whose model is not recorded are of this one.")
     ] = False,
     batch: Annotated[int, typer.Option("--batch", min=1, max=2048, help="Texts a request.")] = 64,
     timeout: Annotated[float, typer.Option("--timeout", min=0.001, help="openai: seconds for one request.")] = 120.0,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before the vectors of your own table are replaced.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what there is to embed, and store nothing.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -61,7 +66,7 @@ def embed(
         raise UsageError("--questions-only and --documents-only leave nothing", "give one of them, or none")
     if every and question_set is not None:
         raise UsageError("--all replaces the vectors of every question, and --set names some", "leave one of them out")
-    if every and same_model:
+    if every and same_model and not questions_only:
         raise UsageError("--all replaces the vectors that --same-model would keep", "leave one of them out")
     asked = _embed.Asked(
         embedder=embedder,
@@ -80,6 +85,8 @@ def embed(
     )
     with context.open() as database, progress_bar(context, "embedding") as advance:
         where = _embed.places(context.project.corpus, context.folder, database, asked.roles)
+        if every and not questions_only and not dry_run and not yes:
+            _confirm(context)
         done = _embed.count(database, where, asked) if dry_run else _embed.embed(database, where, asked, advance)
     if as_json:
         _render.print_json(context.out, done)
@@ -91,6 +98,17 @@ def embed(
             context.warn(f"{cut} cut at --max-chars: what is beyond is not in the vector")
         if filled.without_text:
             context.warn(f"{_render.counted(filled.without_text, filled.role)} without text, and so without a vector")
+
+
+def _confirm(context: Context) -> None:
+    """Ask before an adopted table loses the vectors that its owner's application searches."""
+    corpus = context.project.corpus
+    if corpus is None or not corpus.adopted:
+        return
+    question = f"Replace the vectors of {corpus.table}, which is a table of yours, for good?"
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} Nobody is there to answer", "--yes replaces them, --questions-only leaves them alone")
+    typer.confirm(question, abort=True, err=True)
 
 
 def _print(context: Context, done: _embed.Embedded, *, dry_run: bool) -> None:

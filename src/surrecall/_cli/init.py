@@ -59,7 +59,7 @@ def init(
     if adopt:
         _refuse_with_adopt({"--dimension": dimension, "--analyzer": analyzer})
         wishes = _adopt.Wishes(table, field or (), vector, pool, reference or "none", names)
-        with context.open() as database:
+        with context.open(any_corpus=True) as database:
             address = database.settings
             found = _adopt.adopt(database, wishes, _ask)
         corpus, extra = found.corpus, found.extra

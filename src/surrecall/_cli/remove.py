@@ -25,7 +25,7 @@ def remove(
 
     Example: surrecall remove --dry-run
     """
-    with context.open() as database:
+    with context.open(any_corpus=True) as database:
         planned = _remove.plan(database)
         if planned and not dry_run and not yes:
             rows = sum(removal.rows or 0 for removal in planned)

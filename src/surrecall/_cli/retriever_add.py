@@ -9,7 +9,7 @@ import typer
 
 from surrecall import _registry, _render, _retriever_check, _retrievers, _schema
 from surrecall._cli._app import Context, Json, command, retriever_app
-from surrecall._cli.retriever_test import asked_question, corpus_of, show_verdict
+from surrecall._cli.retriever_test import asked_questions, corpus_of, show_verdict
 from surrecall._errors import DataError, SurrecallError
 from surrecall._retrievers import Retriever
 
@@ -26,14 +26,14 @@ def add(
     document: Annotated[
         str | None, typer.Option("--document", help="How $row leads to the labelled document: $row.document.")
     ] = None,
-    question: Annotated[str | None, typer.Option("--question", help="Question to try it on; else one of the golden set.")] = None,
+    question: Annotated[str | None, typer.Option("--question", help="Question to try it on; else five of the set.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Documents to ask for in the trial.")] = 10,
     force: Annotated[
         bool, typer.Option("--force", help="Keep it although the trial finds a fault, or the name is taken.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Add a retriever: your own search function, a subquery, an API; it is tried on one question first.
+    """Add a retriever: your own search function, a subquery, an API; it is tried on a few questions first.
 
     Tried are: record ids of the declared table, best first, no more than asked, the same list on both executors of the engine and
     when asked again, and whether the list at k begins the list at 2k (else it is called once per cutoff). What fails is refused
@@ -52,7 +52,7 @@ def add(
     _retrievers.parse(_retrievers.entry(replace(asked, returns=returns or corpus.table)), "retriever add")
     with context.open(create=True) as database:
         _schema.apply(database, context.folder)
-        trial = asked_question(database, corpus, question)
+        trial = asked_questions(database, corpus, question)
         try:
             verdict = _retriever_check.check(database, asked, trial, k, corpus)
         except SurrecallError as error:
@@ -60,7 +60,7 @@ def add(
                 raise DataError(
                     f"{name} was not added, its call fails: {error.message}", error.hint or "mend the expression"
                 ) from error
-            verdict = _retriever_check.Verdict([f"its call fails: {error.message}"], [], True, [], None)
+            verdict = _retriever_check.Verdict([f"its call fails: {error.message}"], [], True, [], None, 0)
         if verdict.faults and not force:
             raise DataError(
                 f"{name} was not added: {'; '.join(verdict.faults)}", "mend the expression, or --force to keep it as it is"

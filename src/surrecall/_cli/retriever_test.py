@@ -20,11 +20,11 @@ from surrecall._retrievers import Retriever
 def test_(
     context: Context,
     name: Annotated[str, typer.Argument(help="Name of the retriever.")],
-    question: Annotated[str | None, typer.Option("--question", help="Question to try it on; else one of the golden set.")] = None,
+    question: Annotated[str | None, typer.Option("--question", help="Question to try it on; else five of the set.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Documents to ask for.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Try a retriever on one question: what comes back, in which order, the same each time, and on both executors.
+    """Try a retriever on a few questions: what comes back, in which order, the same each time, and on both executors.
 
     Ends with 4 when it has a fault.
 
@@ -33,7 +33,7 @@ def test_(
     corpus = corpus_of(context)
     retriever = _registry.one(context.folder, name)
     with context.open() as database:
-        trial = asked_question(database, corpus, question)
+        trial = asked_questions(database, corpus, question)
         try:
             verdict = _retriever_check.check(database, retriever, trial, k, corpus)
         except SurrecallError as error:
@@ -46,7 +46,7 @@ def test_(
         show_verdict(context, retriever, verdict, k)
     for fault in verdict.faults:
         context.warn(f"{name}: {fault}")
-    if verdict.prefix is not retriever.prefix:
+    if verdict.prefix is not retriever.prefix and verdict.ranking:
         said = "begins" if verdict.prefix else "does not begin"
         context.warn(
             f"{name}: its list at k {said} its list at 2k; write prefix = {str(verdict.prefix).lower()} into retrievers.toml"
@@ -62,15 +62,18 @@ def corpus_of(context: Context) -> Corpus:
     return context.project.corpus
 
 
-def asked_question(database: Database, corpus: Corpus, given: str | None) -> Question:
-    """The question to try with: the one that was named, one of the golden set, or a document's first words."""
+def asked_questions(database: Database, corpus: Corpus, given: str | None) -> list[Question]:
+    """The questions to try with: the one that was named, a few of the golden set, or a document's first words."""
     if given is not None:
         found = find_question(database, given)
-        return found if found is not None else {"text": given}
-    trial = _retriever_check.stored(database) or _retriever_check.sample(database, corpus)
+        return [found if found is not None else {"text": given}]
+    stored = _retriever_check.stored(database)
+    if stored:
+        return list(stored)
+    trial = _retriever_check.sample(database, corpus)
     if trial is None:
         raise DataError(f"{corpus.table} is empty, so there is nothing to try it on", "import documents first")
-    return trial
+    return [trial]
 
 
 def show_verdict(context: Context, retriever: Retriever, verdict: Verdict, k: int) -> None:
@@ -86,4 +89,5 @@ def show_verdict(context: Context, retriever: Retriever, verdict: Verdict, k: in
     for note in verdict.notes:
         context.warn(f"{retriever.name}: {note}")
     if not verdict.prefix:
-        context.out.print(f"its list at {k} does not begin its list at {2 * k}, so it is called once per cutoff", highlight=False)
+        why = "k rows give fewer than k" if retriever.where or retriever.document else f"asking for {2 * k} changes the first {k}"
+        context.out.print(f"{why}, so it is asked anew for each cutoff", highlight=False)
