@@ -15,6 +15,7 @@ from surrealdb import RecordID
 from conftest import fresh_settings
 from surrecall import Database, DataError, Options, SchemaError, UsageError, _init, _inventory, _schema, evaluate
 from surrecall._corpus import Corpus
+from surrecall._export import source
 from surrecall._export.output import Lines
 from surrecall._snapshot import load, write
 from surrecall._snapshot.form import Reader
@@ -160,6 +161,24 @@ def test_everything_comes_back_as_it_was(database: Database, other: Database, pr
     # labels are guarded as in the place they come from
     with pytest.raises(Exception, match="Cannot delete"):
         other.run("DELETE paper:⟨007⟩")
+
+
+def test_chunks_come_along(database: Database, other: Database, project: Path, tmp_path: Path) -> None:
+    fill(database, project)
+    registry = project / "surql" / "corpus" / "retrievers.toml"
+    registry.write_text(registry.read_text() + '[pieces]\ncall = "SELECT VALUE id FROM piece LIMIT $k"\nreturns = "piece"\n')
+    database.run(
+        "DEFINE TABLE piece SCHEMAFULL; DEFINE FIELD of ON piece TYPE record<paper>; CREATE piece:⟨a b⟩ SET of = paper:7"
+    )
+    _schema.apply(database, project)
+    tables = write.tables_of(database, source.Source("paper", "abstract", "embedding"))
+    assert tables == ["paper", "piece"]
+    with (tmp_path / "one").open("wb") as file:
+        write.write(database, project, tables, Lines(file))
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    load.load(other, folder, Reader(tmp_path / "one"))
+    assert other.value("SELECT * FROM piece") == database.value("SELECT * FROM piece") != []
 
 
 def test_a_file_that_is_not_whole_is_refused(database: Database, other: Database, project: Path, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Kind(StrEnum):
 class Header:
     """The first line: what the file holds, and what the database that it came from gave for it.
 
-    `tables` are the corpus table first, and beside it the one that holds its vectors if that is another; rows by table.
+    `tables` are the corpus table first, then those of its vectors and chunks where these are others; rows by table.
     `golden_sets` are fn::golden_set_hash and number of questions by set.
     """
 
@@ -61,8 +61,13 @@ class Header:
 
     @property
     def documents(self) -> int:
-        """Rows of all tables."""
-        return sum(self.tables.values())
+        """Rows of the corpus table."""
+        return next(iter(self.tables.values()))
+
+    @property
+    def rows(self) -> int:
+        """Rows of all tables, and questions."""
+        return sum(self.tables.values()) + self.questions
 
     @property
     def questions(self) -> int:

@@ -148,7 +148,7 @@ def _define(database: Database, blocks: Sequence[Block]) -> None:
 
 def _load_rows(database: Database, snapshot: Reader, progress: Progress, *, resumed: bool) -> None:
     """Documents, then their indexes, which are slow to fill a row at a time, then questions."""
-    total = snapshot.header.documents + snapshot.header.questions
+    total = snapshot.header.rows
     indexes = [block for block in snapshot.blocks() if block.kind is Kind.INDEX]
     for name, table in map(_index_of, indexes):
         database.run_as_written(f"REMOVE INDEX IF EXISTS {escape_identifier(name)} ON {escape_identifier(table)}")

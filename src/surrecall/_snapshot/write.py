@@ -21,6 +21,7 @@ from surrecall._settings import PROJECT_FILE
 from surrecall._snapshot.form import Header, Kind, Writer
 
 _SETS = "SELECT set, count() AS questions FROM question GROUP BY set ORDER BY set"
+_RETURNED = "SELECT VALUE returns FROM retriever GROUP BY returns ORDER BY returns"
 _OF_TABLES = ("table", "field", "event")
 
 
@@ -32,7 +33,7 @@ def write(
     Raises DataError when it changed while it was read.
     """
     header = state(database, tables)
-    done, total = itertools.count(1), header.documents + header.questions
+    done, total = itertools.count(1), header.rows
 
     def told() -> None:
         progress(next(done), total)
@@ -56,6 +57,13 @@ def write(
     if state(database, tables) != header:
         raise DataError("documents or questions changed while they were read", "surrecall snapshot again, while nobody writes")
     return header
+
+
+def tables_of(database: Database, corpus: source.Source) -> list[str]:
+    """The tables of a snapshot: the corpus, its vectors where they are apart, and what else retrievers give, such as chunks."""
+    returned = database.value(_RETURNED)
+    there = database.value("INFO FOR DB")["tables"]
+    return list(dict.fromkeys([*corpus.tables, *(table for table in returned if table in there)]))
 
 
 def state(database: Database, tables: Sequence[str]) -> Header:
