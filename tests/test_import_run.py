@@ -231,6 +231,7 @@ def test_the_name_of_a_registered_retriever_is_refused(filled: Home) -> None:
     refused(
         filled, lambda: run(filled, text, "bm25"), "bm25 is a registered retriever", "for example bm25_file", error=UsageError
     )
+    refused(filled, lambda: run(filled, text, "bm25", dry_run=True), "bm25 is a registered retriever", error=UsageError)
     refused(filled, lambda: run(filled, text, "my system"), "can't be the name of a retriever", error=UsageError)
     assert counts(filled) == [0, 0, 0]
 

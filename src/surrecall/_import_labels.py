@@ -45,7 +45,14 @@ class ImportedLabels:
 
 
 def import_labels(
-    database: Database, corpus: Corpus, path: Path, form: str | None, *, replace: bool = False, dry_run: bool = False
+    database: Database,
+    corpus: Corpus,
+    path: Path,
+    form: str | None,
+    *,
+    replace: bool = False,
+    dry_run: bool = False,
+    progress: _ingest.Progress = lambda _done, _all: None,
 ) -> ImportedLabels:
     """Add the labels of a file to questions that are there; a second time changes nothing.
 
@@ -88,7 +95,7 @@ def import_labels(
             changes.append((old, _changed(old, [(label["document"], label["grade"]) for label in merged.values()])))
     faults.raise_if_any()
     if not dry_run:
-        _store(database, f"labels of {path.name}", changes)
+        _store(database, f"labels of {path.name}", changes, progress)
     return ImportedLabels(
         labels=added,
         questions=len(changes),
@@ -118,13 +125,16 @@ def _changed(old: dict[str, Any], grades: list[tuple[RecordID, float | int]]) ->
     return {"id": old["id"], "judged": None, **new}
 
 
-def _store(database: Database, source: str, changes: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
+def _store(
+    database: Database, source: str, changes: list[tuple[dict[str, Any], dict[str, Any]]], progress: _ingest.Progress
+) -> None:
     """Write the new labels; after a failure the old ones are put back."""
     written: list[dict[str, Any]] = []
     with _ingest.logged(database, source, 0, len(changes), undo=_putting_back(database, written)):
         for batch in _ingest.shards(changes, lambda change: len(_judged(change[1]))):
             written += [{"judged": None, **old} for old, _ in batch]
             database.run(_SET, rows=[new for _, new in batch])
+            progress(len(written), len(changes))
 
 
 def _putting_back(database: Database, written: list[dict[str, Any]]) -> Callable[[], None]:

@@ -51,7 +51,9 @@ class ImportedQuestions:
     dry_run: bool
 
 
-def import_questions(database: Database, corpus: Corpus, options: Options) -> ImportedQuestions:
+def import_questions(
+    database: Database, corpus: Corpus, options: Options, progress: _ingest.Progress = lambda _done, _all: None
+) -> ImportedQuestions:
     """Add the questions of a file; a second time changes nothing.
 
     Raises DataError with file, line and content of what is wrong; then, as after any failure, nothing is added.
@@ -100,7 +102,7 @@ def import_questions(database: Database, corpus: Corpus, options: Options) -> Im
         undo = _ingest.empty(database, fillings)
         with _ingest.logged(database, f"questions of {options.path.name}", 0, len(fresh) + len(fillings), undo) as added:
             _ingest.fill(database, fillings)
-            _ingest.add_questions(database, fresh, added)
+            _ingest.add_questions(database, fresh, added, progress)
     return ImportedQuestions(
         questions=len(fresh),
         labels=sum(len(row.get("judged") or row["relevant"]) for row in fresh),

@@ -123,6 +123,7 @@ def import_run(
     known = database.value("RETURN fn::imported_run($options)", options=request)
     if known is not None:
         return replace(told, evaluation=_evaluation.read(database, known), known=True)
+    database.run("fn::require_import($retriever, $set)", retriever=options.retriever, set=options.question_set)
     if options.dry_run:
         return told
     return replace(told, evaluation=_record(database, request, asked, listed, progress))

@@ -146,11 +146,17 @@ def add_documents(
         _build_indexes(database, project, corpus)
 
 
-def add_questions(database: Database, rows: list[dict[str, Any]], added: list[RecordID]) -> None:
+def add_questions(
+    database: Database,
+    rows: list[dict[str, Any]],
+    added: list[RecordID],
+    progress: Progress = lambda _done, _all: None,
+) -> None:
     """Insert rows of the golden set, whole batches or none of them."""
     for batch in shards(rows, lambda row: len(row.get("judged") or row["relevant"])):
         added += [row["id"] for row in batch]
         database.run(_ADD_QUESTIONS, rows=batch)
+        progress(min(len(added), len(rows)), len(rows))
 
 
 @dataclass(frozen=True)

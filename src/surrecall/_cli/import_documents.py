@@ -17,7 +17,7 @@ def import_documents(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Documents: .jsonl, .json, .csv or .tsv.")],
     form: Annotated[str | None, typer.Option("--format", help="jsonl, json, csv or tsv; else that of the extension.")] = None,
     vectors: Annotated[Path | None, typer.Option("--vectors", help="Vectors of the documents, an .npy file.")] = None,
-    ids: Annotated[Path | None, typer.Option("--ids", help="Ids of its rows, one a line; else FILE.ids.txt beside it.")] = None,
+    ids: Annotated[Path | None, typer.Option("--ids", help="Ids of its rows, one a line; else the .ids.txt beside it.")] = None,
     vector_column: Annotated[str | None, typer.Option("--vector-column", help="Column with the vectors; else vector.")] = None,
     id_column: Annotated[str | None, typer.Option("--id", help="Column with the ids; else id or _id.")] = None,
     text_column: Annotated[str | None, typer.Option("--text", help="Column with the texts; else text, or content.")] = None,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from surrecall import _import_labels, _label_file, _render
-from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts
+from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts, progress_bar
 from surrecall._errors import UsageError
 
 
@@ -34,8 +34,8 @@ def import_labels(
     if form is not None and form not in _label_file.FORMATS:
         raise UsageError(f"--format {form!r} is none of labels", f"one of {', '.join(_label_file.FORMATS)}")
     corpus = corpus_of(context)
-    with context.open() as database:
-        imported = _import_labels.import_labels(database, corpus, file, form, replace=replace, dry_run=dry_run)
+    with context.open() as database, progress_bar(context, "importing") as advance:
+        imported = _import_labels.import_labels(database, corpus, file, form, replace=replace, dry_run=dry_run, progress=advance)
     if as_json:
         _render.print_json(context.out, imported)
         return

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from surrecall import _import_questions, _question_file, _render, _tabular
-from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts
+from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts, progress_bar
 
 
 @command("questions", group=import_app)
@@ -23,7 +23,7 @@ def import_questions(
     ] = None,
     question_set: Annotated[str, typer.Option("--set", help="Golden set of the questions that name none.")] = "default",
     vectors: Annotated[Path | None, typer.Option("--vectors", help="Vectors of the questions, an .npy file.")] = None,
-    ids: Annotated[Path | None, typer.Option("--ids", help="Ids of its rows, one a line; else FILE.ids.txt beside it.")] = None,
+    ids: Annotated[Path | None, typer.Option("--ids", help="Ids of its rows, one a line; else the .ids.txt beside it.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="Model that made the vectors.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and store nothing.")] = False,
     as_json: Json = False,
@@ -53,8 +53,8 @@ def import_questions(
         model=model,
         dry_run=dry_run,
     )
-    with context.open() as database:
-        imported = _import_questions.import_questions(database, corpus, options)
+    with context.open() as database, progress_bar(context, "importing") as advance:
+        imported = _import_questions.import_questions(database, corpus, options, advance)
     if as_json:
         _render.print_json(context.out, imported)
         return
