@@ -227,6 +227,7 @@ def test_what_differs_or_fails_is_taken_back(
     faults = {
         "fn::corpus_hash": ("{ abstract: ", "{ abstract: 'another' + "),
         "golden sets": ("relevant: [paper:`7`]", "relevant: [paper:7]"),
+        "a row of paper did not come back": ("seen: 5, ", "seen: 2 + 4, "),
         "arse error": ("{ abstract", "/* { abstract"),
         "does not exist": ("relevant: [paper:`7`]", "relevant: [paper:nowhere]"),
     }

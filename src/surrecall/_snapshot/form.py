@@ -155,6 +155,13 @@ class Reader:
                 text = b"".join(file.readline() for _ in range(int(count))).decode().removesuffix("\n")
                 yield Block(Kind(kind), json.loads(label), text)
 
+    def rows(self, label: str) -> Iterator[str]:
+        """The rows of a table, as they are printed."""
+        for block in self.blocks():
+            if block.kind in (Kind.DOCUMENTS, Kind.QUESTIONS) and block.label == label:
+                for line in block.text.split("\n")[1:-1]:
+                    yield line.removesuffix(",")
+
     def files(self) -> dict[str, str]:
         """The files of the project, text by name."""
         return {block.label: json.loads(block.text.removeprefix("-- ")) for block in self.blocks() if block.kind is Kind.FILE}

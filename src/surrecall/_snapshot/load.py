@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from surrecall._database import Database
 from surrecall._errors import DataError, SchemaError, SurrecallError, UsageError
 from surrecall._settings import PROJECT_FILE, ProjectFile, read_project_file
 from surrecall._snapshot import write
-from surrecall._snapshot.form import Block, Header, Kind, Reader
+from surrecall._snapshot.form import Block, Kind, Reader
 
 _ANY = "RETURN (SELECT VALUE id FROM type::table($table) LIMIT 1).len() > 0"
 _UNFINISHED = "SELECT VALUE id FROM import_log WHERE source = $source AND finished = NONE"
@@ -80,7 +81,7 @@ def load(
             row = {"source": source, "documents": header.documents, "questions": header.questions}
             database.run("CREATE import_log CONTENT $row RETURN NONE", row=row)
         _load_rows(database, snapshot, progress, resumed=resumed)
-        _refuse_difference(database, header)
+        _refuse_difference(database, snapshot)
         for name in new_files:
             _write_file(folder / name, files[name])
         database.run(_FINISHED, source=source)
@@ -197,7 +198,9 @@ def _index_of(block: Block) -> tuple[str, str]:
     return name, table
 
 
-def _refuse_difference(database: Database, header: Header) -> None:
+def _refuse_difference(database: Database, snapshot: Reader) -> None:
+    """Compare fingerprints, then every field of every row."""
+    header = snapshot.header
     loaded = write.state(database, list(header.tables))
     wanted = {
         "documents": (loaded.tables, header.tables),
@@ -212,6 +215,15 @@ def _refuse_difference(database: Database, header: Header) -> None:
                 f"  {what}, here:     {ours}",
                 "load it with the surrecall and the SurrealDB that it was written with",
             )
+
+    for table in [*header.tables, database.table("question")]:
+        for ours, theirs in zip_longest(write.printed(database, table), snapshot.rows(table), fillvalue="nothing"):
+            if ours != theirs:
+                raise DataError(
+                    f"a row of {table} did not come back as it was; nothing was kept\n"
+                    f"  snapshot: {theirs[:500]}\n  here:     {ours[:500]}",
+                    "surrecall snapshot again; a value that the engine prints and does not read has to be changed at its source",
+                )
 
 
 @contextmanager

@@ -47,12 +47,12 @@ def write(
             writer.block(Kind.DEFINE, definition.label, f"{definition.text};")
     for table in tables:
         head = f"OPTION IMPORT; INSERT INTO {escape_identifier(table)}"
-        writer.rows(Kind.DOCUMENTS, table, head, _printed(database, table, told))
+        writer.rows(Kind.DOCUMENTS, table, head, printed(database, table, told))
     for definition in definitions:
         if definition.kind == "index":
             writer.block(Kind.INDEX, definition.label, f"{definition.text};")
     questions = database.table("question")
-    writer.rows(Kind.QUESTIONS, questions, f"INSERT INTO {escape_identifier(questions)}", _printed(database, questions, told))
+    writer.rows(Kind.QUESTIONS, questions, f"INSERT INTO {escape_identifier(questions)}", printed(database, questions, told))
     writer.end()
     if state(database, tables) != header:
         raise DataError("documents or questions changed while they were read", "surrecall snapshot again, while nobody writes")
@@ -120,7 +120,8 @@ def _exactly(path: Path) -> str:
         raise SchemaError(f"{path} can't be read: {error}", "save it as UTF-8 text") from error
 
 
-def _printed(database: Database, table: str, told: Callable[[], None]) -> Iterator[str]:
+def printed(database: Database, table: str, told: Callable[[], None] = lambda: None) -> Iterator[str]:
+    """The rows of a table in id order, each as the SurrealQL that gives it again, in one line."""
     for page in pages(database, table, "id, <string> $this AS row", size="row"):
         for row in page:
             if "\n" in row["row"]:
