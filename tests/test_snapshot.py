@@ -316,11 +316,15 @@ def test_the_commands(tmp_path: Path) -> None:
     assert surrecall("snapshot", "x.snapshot", cwd=here, env=env).stdout == "wrote 1 document, 1 question to x.snapshot\n"
     again = surrecall("snapshot", "x.snapshot", cwd=here, env=env)
     assert (again.returncode, "is there already" in again.stderr, "--force" in again.stderr) == (2, True, True)
-    done = surrecall("import", "snapshot", "../here/x.snapshot", cwd=there, env=other)
+    # where the database is stays as this folder says
+    (there / "surrecall.toml").write_text(f'[database]\nurl = "{other["SURREAL_URL"]}"\n')
+    done = surrecall("import", "snapshot", "../here/x.snapshot", cwd=there)
+    assert (there / "surrecall.toml").read_text().startswith((here / "surrecall.toml").read_text())
+    assert other["SURREAL_URL"] in (there / "surrecall.toml").read_text()
     assert done.returncode == 0
     assert "loaded 1 document and 1 question, equal to their source" in done.stdout
     assert surrecall("check", cwd=there, env=other).returncode == 0
-    assert surrecall("snapshot", "-", cwd=there, env=other).stdout == (here / "x.snapshot").read_text()
+    assert surrecall("snapshot", "-", cwd=there).stdout == (here / "x.snapshot").read_text()
 
 
 def _settings(env: dict[str, str]) -> Any:

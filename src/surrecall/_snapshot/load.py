@@ -83,7 +83,8 @@ def load(
         _load_rows(database, snapshot, progress, resumed=resumed)
         _refuse_difference(database, snapshot)
         for name in new_files:
-            _write_file(folder / name, files[name])
+            own = _own_database(folder) if name == PROJECT_FILE else ""
+            _write_file(folder / name, files[name] + own)
         database.run(_FINISHED, source=source)
     return Loaded(header.documents, header.questions, len(header.golden_sets), new_files, header.corpus_hash)
 
@@ -106,6 +107,9 @@ def project_settings(snapshot: Reader) -> ProjectFile:
 def _new_files(folder: Path, files: dict[str, str], *, force: bool) -> list[str]:
     """The files to write. Raises UsageError when the folder has others of their names, or a project of its own."""
     there = write.project_files(folder)
+    if not there.get(PROJECT_FILE, "x").strip():
+        # it says where the database is, and nothing else
+        del there[PROJECT_FILE]
     other = [name for name, text in there.items() if files.get(name) != text]
     if other and not (force and set(other) <= set(files)):
         lacks = other[0] not in files
@@ -114,6 +118,12 @@ def _new_files(folder: Path, files: dict[str, str], *, force: bool) -> list[str]
             "load it in an empty folder" + ("" if lacks else ", or --force writes over it"),
         )
     return [name for name in files if there.get(name) != files[name]]
+
+
+def _own_database(folder: Path) -> str:
+    """What surrecall.toml of the folder says of the database, which stays."""
+    path = folder / PROJECT_FILE
+    return write.database_of(path.read_bytes().decode("utf-8-sig")) if path.exists() else ""
 
 
 def _refuse_rows(database: Database, tables: Sequence[str]) -> None:

@@ -22,6 +22,7 @@ from surrecall._snapshot.form import Header, Kind, Writer
 
 _SETS = "SELECT set, count() AS questions FROM question GROUP BY set ORDER BY set"
 _RETURNED = "SELECT VALUE returns FROM retriever GROUP BY returns ORDER BY returns"
+_DATABASE = re.compile(r"^\[database\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", re.MULTILINE)
 _OF_TABLES = ("table", "field", "event")
 
 
@@ -104,9 +105,15 @@ def project_files(folder: Path) -> dict[str, str]:
     return ({PROJECT_FILE: without_database(_exactly(settings))} if settings.is_file() else {}) | found
 
 
+def database_of(text: str) -> str:
+    """[database] of a surrecall.toml, as it stands there; empty without."""
+    found = _DATABASE.search(text)
+    return found[0] if found else ""
+
+
 def without_database(text: str) -> str:
     """surrecall.toml without [database], which is where one corpus is and another will not be."""
-    kept = re.sub(r"^\[database\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", "", text, flags=re.MULTILINE)
+    kept = _DATABASE.sub("", text)
     if tomllib.loads(kept) != {key: value for key, value in tomllib.loads(text).items() if key != "database"}:
         raise DataError(f"[database] of {PROJECT_FILE} can't be told from the rest", "write it as a table of its own, at the end")
     return kept
