@@ -84,7 +84,8 @@ def load(
         _refuse_difference(database, snapshot)
         for name in new_files:
             own = _own_database(folder) if name == PROJECT_FILE else ""
-            _write_file(folder / name, files[name] + own)
+            between = "\n" if own and not files[name].endswith("\n") else ""
+            _write_file(folder / name, files[name] + between + own)
         database.run(_FINISHED, source=source)
     return Loaded(header.documents, header.questions, len(header.golden_sets), new_files, header.corpus_hash)
 
