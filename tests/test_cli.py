@@ -25,6 +25,7 @@ COMMANDS = (
     "apply",
     "seed",
     "import collection",
+    "embed",
     "import snapshot",
     "import documents",
     "import questions",
@@ -44,8 +45,15 @@ COMMANDS = (
     "history",
     "check",
     "bundle",
+    "remove",
+    "retriever add",
+    "retriever list",
+    "retriever remove",
+    "retriever test",
 )
-CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "init", "bundle"))
+CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "bundle", "retriever list"))
+# a folder without a project is said before a missing address
+ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -61,14 +69,16 @@ def in_a_process(*arguments: str, cwd: Path, env: dict[str, str] | None = None) 
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment(env), timeout=60, check=False)
 
 
-def surrecall(*arguments: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command in this process, which saves a second of start-up each time."""
+def surrecall(
+    *arguments: str, cwd: Path, env: dict[str, str] | None = None, answers: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in this process, which saves a second of start-up each time; `answers` are typed in."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(cwd)
         patch.setattr(os, "environ", environment(env))
         # a server that is down is down at once
         patch.setattr(_app, "_PATIENCE", 0.2)
-        done = CliRunner().invoke(app, list(arguments), prog_name="surrecall")
+        done = CliRunner().invoke(app, list(arguments), prog_name="surrecall", input=answers)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return subprocess.CompletedProcess(list(arguments), done.exit_code, done.stdout, done.stderr)
@@ -305,11 +315,16 @@ def test_a_login_in_the_address_is_never_shown(tmp_path: Path) -> None:
 
 def test_no_database_named_is_usage(tmp_path: Path) -> None:
     for command in CONNECTING:
-        if command.startswith("import "):
-            # they ask for a project or a file first, see their own tests
+        if command.startswith("import ") or command in ASK_FOR_A_PROJECT:
             continue
-        more = {"retrieve": ["bm25", "x"], "snapshot": ["x"], "export run": ["x", "-r", "bm25"]}
-        arguments = [*command.split(), *more.get(command, ["x"] if command.startswith("export ") else [])]
+        given = {
+            "retrieve": ["bm25", "x"],
+            "init": ["--adopt"],
+            "retriever remove": ["x"],
+            "snapshot": ["x"],
+            "export run": ["x", "-r", "bm25"],
+        }
+        arguments = [*command.split(), *given.get(command, ["x"] if command.startswith("export ") else [])]
         done = surrecall(*arguments, cwd=tmp_path)
         assert done.returncode == 2, command
         assert "no database is named" in done.stderr

@@ -15,7 +15,7 @@ import pytest
 from surrealdb import RecordID
 
 from conftest import fresh_settings
-from surrecall import Database, DataError, SurrecallError, UsageError, _fields, _ids, _ingest, _init, _question_file
+from surrecall import Database, DataError, SurrecallError, UsageError, _fields, _ids, _ingest, _init, _question_file, _quoting
 from surrecall._corpus import Corpus
 from surrecall._document_file import Names
 from surrecall._import_documents import ImportedDocuments, import_documents
@@ -68,7 +68,7 @@ class Home:
     def questions(self, name: str, content: str | bytes, **options: Any) -> ImportedQuestions:
         path = self.write(name, content)
         form = format_of(path, options.pop("form", None), _question_file.FORMATS)
-        return import_questions(self.database, CORPUS, QuestionOptions(path, form, **options))
+        return import_questions(self.database, self.project, CORPUS, QuestionOptions(path, form, **options))
 
     def labels(self, name: str, content: str | bytes, form: str | None = None, **options: Any) -> ImportedLabels:
         return import_labels(self.database, CORPUS, self.write(name, content), form, **options)
@@ -802,8 +802,8 @@ def test_a_title_that_the_table_has_no_field_for(home: Home) -> None:
 
 
 def test_the_path_of_a_field() -> None:
-    assert _fields.parts("meta.body") == ["meta", "body"]
-    assert _fields.parts("meta.`odd.name \\` x`.⟨a b⟩") == ["meta", "odd.name ` x", "a b"]
+    assert _quoting.parts("meta.body") == ("meta", "body")
+    assert _quoting.parts("meta.`odd.name \\` x`.⟨a b⟩") == ("meta", "odd.name ` x", "a b")
     row: dict[str, Any] = {"id": 1}
     _fields.place(row, "meta.body", "x")
     _fields.place(row, "meta.more", "y")

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import foreign
 from conftest import ROOT
-from surrecall import Database, Options, _retrievers, _settings, evaluate
+from surrecall import Database, Options, Settings, _retrievers, _settings, evaluate
+from test_cli import target  # noqa: F401
 from test_collection import write
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,9 +25,12 @@ SHELL = [text for kind, text in BLOCKS if kind == "sh"]
 SET_UP = [text for text in SHELL if "pip install" in text]
 COMPOSE = [text for text in SHELL if "docker-compose" in text]
 COLLECTION = [text for text in SHELL if "import collection" in text]
-EXPORT = [text for text in SHELL if "surrecall export" in text]
+EMBEDDING = [text for text in SHELL if text.startswith("export") and "surrecall embed --embedder hashing --all" in text]
 IMPORTS = [text for text in SHELL if "import documents" in text]
-COMMANDS = [text for text in SHELL if text not in SET_UP + COMPOSE + COLLECTION + IMPORTS + EXPORT]
+ADOPTION = [text for text in SHELL if "init --adopt" in text]
+EXPORT = [text for text in SHELL if "surrecall export" in text]
+_RUN_APART = SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + EXPORT + ADOPTION
+COMMANDS = [text for text in SHELL if text not in _RUN_APART]
 
 
 def shell(script: str, cwd: Path, **variables: str) -> str:
@@ -55,7 +60,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    assert [len(group) for group in (SET_UP, COMPOSE, COLLECTION, IMPORTS, EXPORT, COMMANDS)] == [2, 1, 1, 1, 1, 1]
+    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMMANDS)
+    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -89,6 +95,13 @@ def test_the_commands_for_a_collection(tmp_path: Path) -> None:
     assert re.search(r"^hybrid +100 ", shown, re.MULTILINE)
 
 
+def test_the_commands_that_embed(tmp_path: Path) -> None:
+    shown = shell(EMBEDDING[0], tmp_path)
+    assert "embedded 8 questions and 10 documents with hashing-1, 4 numbers each" in shown
+    assert re.search(r"^vector +3 ", shown, re.MULTILINE)
+    assert "nothing to embed: 8 questions and 10 documents have their vectors" in shown
+
+
 def test_the_commands_that_bring_data_in(tmp_path: Path) -> None:
     files = {
         "docs.jsonl": '{"id": "d1", "text": "one"}\n{"id": 2, "text": "two"}\n',
@@ -110,6 +123,38 @@ def test_the_commands_that_bring_data_in(tmp_path: Path) -> None:
         "imported 2 lines, 2 of 2 questions answered",
     ]
     assert any(re.match(r"outside +10 +0\.500", line) for line in shown)
+
+
+def test_the_five_minutes_for_a_database_that_is_there(target: Settings, tmp_path: Path) -> None:  # noqa: F811
+    """Word for word, but for the address."""
+    with Database(target) as database:
+        foreign.build(database)
+        database.run(
+            "DEFINE FUNCTION fn::shop_search($query: string, $limit: int, $language: string) { RETURN fn::find($query, $limit) };"
+        )
+        before = foreign.state(database)
+    (sheet,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("id,text,relevant")]
+    header, row = sheet.splitlines()
+    assert row.endswith(",d17|d52")
+    (tmp_path / "questions.csv").write_text(f"{header}\n{row.replace('d17|d52', '17|a b/3')}\nfruit,kiwi mango,11\n")
+    first, *commands = ADOPTION[0].splitlines(keepends=True)
+    assert first.startswith("export SURREAL_URL=ws://127.0.0.1:8000 SURREAL_USER=root SURREAL_PASSWORD=")
+    login = {"SURREAL_USER": target.user, "SURREAL_PASSWORD": target.password} if target.user else {}
+    where = {"SURREAL_URL": target.url, "SURREAL_NS": target.namespace, "SURREAL_DB": target.database} | login
+    shown = shell("".join(commands), tmp_path, **{key: str(value) for key, value in where.items()})
+    for line in (
+        "found table my-papers, 40 rows",
+        "found fn::find searches it: retriever find",
+        "imported 2 questions, 3 labels",
+        "added shop to surql/corpus/retrievers.toml and to the database",
+        "2 questions of the set default, 40 documents, complete",
+    ):
+        assert line in shown, shown
+    for name in ("bm25", "vector", "hybrid", "find", "shop"):
+        assert re.search(rf"^{name} +20 ", shown, re.MULTILINE), name
+    shell("surrecall check && surrecall remove --yes", tmp_path, **{key: str(value) for key, value in where.items()})
+    with Database(target) as database:
+        assert foreign.state(database) == before
 
 
 def test_the_commands_that_take_data_out(tmp_path: Path) -> None:

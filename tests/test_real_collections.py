@@ -8,6 +8,7 @@ They are not part of this repository. SURRECALL_COLLECTIONS names the folder tha
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ import bm25s
 import numpy
 import pytest
 import pytrec_eval
+from surrealdb import RecordID
 
 from conftest import ROOT, fresh_settings
-from surrecall import Database, Evaluation, Options, _collection, _import_run, _ingest, _init, evaluate
+from surrecall import Database, Evaluation, Options, _adopt, _collection, _import_questions, _import_run, _ingest, _init, evaluate
 from surrecall._corpus import Corpus
+from test_adopt import nobody
 
 CUTOFFS = (10, 100)
 # the whole, 300, is run by hand
@@ -195,6 +198,61 @@ def test_scifact_a_run_of_bm25s_stands_beside_our_bm25_question_by_question(scif
     assert verdicts["ties"] < len(texts)
     history = scifact.database.value("SELECT VALUE retriever FROM eval_run GROUP BY retriever ORDER BY retriever")
     assert history == ["bm25", "bm25s", "hybrid", "vector"]
+
+
+FOREIGN = """
+DEFINE ANALYZER own_english TOKENIZERS class FILTERS lowercase, ascii, snowball(english);
+DEFINE TABLE paper SCHEMAFULL;
+DEFINE FIELD abstract ON paper TYPE string;
+DEFINE FIELD vec ON paper TYPE array<float>;
+"""
+INDEXES = """
+DEFINE INDEX find_words ON paper FIELDS abstract FULLTEXT ANALYZER own_english BM25;
+DEFINE INDEX find_near ON paper FIELDS vec HNSW DIMENSION 384 DIST COSINE;
+"""
+
+
+def test_scifact_in_a_foreign_schema_has_the_same_figures(scifact: Loaded, empty: Database, engine: str, tmp_path: Path) -> None:
+    """A database that holds SciFact already, under names of its own: init --adopt, import of questions and labels, evaluate."""
+    empty.run(FOREIGN)
+    rows = [
+        {"id": RecordID("paper", document.id), "abstract": document.text, "vec": document.vector}
+        for document in scifact.collection.documents
+    ]
+    for start in range(0, len(rows), 500):
+        empty.run("INSERT INTO paper $rows RETURN NONE", rows=rows[start : start + 500])
+    for index in INDEXES.strip().splitlines():
+        empty.run(index.replace(";", " CONCURRENTLY;") if engine == "server" else index)
+    while engine == "server" and any(
+        empty.value(f"INFO FOR INDEX {name} ON paper")["building"]["status"] != "ready" for name in ("find_words", "find_near")
+    ):
+        time.sleep(0.1)
+    corpus = _adopt.adopt(empty, _adopt.Wishes(), nobody).corpus
+    assert (corpus.table, corpus.texts, corpus.vector, corpus.dimension) == ("paper", ("abstract",), "vec", 384)
+    _init.init(tmp_path, corpus)
+    # a third of the questions stands for all; by hand it is all of them
+    folder = sliced(folder_of("scifact"), tmp_path, QUESTIONS if QUESTIONS > 60 else 20)
+    vectors = next(folder.glob("embeddings/queries*.npy"))
+    asked = _import_questions.Options(
+        folder / "queries.jsonl", "jsonl", folder / "qrels.tsv", vectors=vectors, ids=folder / "embeddings/queries.ids.txt"
+    )
+    imported = _import_questions.import_questions(empty, tmp_path, corpus, asked)
+    evaluation = evaluate(empty, Options(CUTOFFS))
+    assert (evaluation.row["status"], evaluation.warnings) == ("complete", [])
+    means = (
+        "LET $answers = (SELECT ranking, labels FROM eval_answer"
+        "  WHERE evaluation = $evaluation AND retriever = $name AND question IN $questions);"
+        "RETURN math::mean($answers.map(|$answer| fn::score($answer.ranking, $answer.labels, $k)[$metric]));"
+    )
+    questions = empty.value("SELECT VALUE id FROM question ORDER BY id")
+    assert len(questions) == imported.questions
+    for name in ("bm25", "vector", "hybrid"):
+        for metric, k in (("ndcg", 10), ("recall", 10), ("recall", 100)):
+            given = {"name": name, "metric": metric, "k": k, "questions": questions}
+            here = empty.value(means, evaluation=evaluation.row["id"], **given)
+            there = scifact.database.value(means, evaluation=scifact.evaluation.row["id"], **given)
+            # the graph of the vector index is another one in each database
+            assert here == pytest.approx(there, abs=1e-12 if name == "bm25" else 0.01), (name, metric, k)
 
 
 def test_scifact_is_whole(scifact: Loaded) -> None:

@@ -22,6 +22,8 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"no retriever named |\S+ is a registered retriever", UsageError, None),
         (r"no such question", UsageError, "surrecall questions lists them"),
         (r"the import of .* is unfinished", DataError, None),
+        (r"vectors of two models: ", DataError, None),
+        (r".{1,200} holds vectors of |the vectors of .* are being replaced", UsageError, None),
         (r"no question (in|of) the golden set|no answerable question", DataError, None),
         (r"Incorrect arguments for function fn::usable_vector", DataError, "a vector holds numbers only; embed it again"),
         (r"a vector of ", DataError, None),

@@ -3,89 +3,235 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from surrecall import _files, _retrievers
+import jinja2
+
+from surrecall import _files, _names, _quoting, _retrievers
 from surrecall._errors import UsageError
 
 _TEMPLATES = Path(__file__).parent / "templates" / "corpus"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-# what fn::search_vec gives as a score, so that more is better
-_SCORES = {
-    "COSINE": "1 - distance",
-    "EUCLIDEAN": "0 - distance",
-    "MANHATTAN": "0 - distance",
-    "CHEBYSHEV": "0 - distance",
-}
-# words of ours that a corpus table can't have as its name
-_TAKEN = ("question", "retriever", "evaluation", "eval_answer", "eval_run", "eval_chain")
+# what fn::search_vec gives as a score, so that more is better; the other distances of the engine are negated
+_DISTANCES = ("COSINE", "EUCLIDEAN", "MANHATTAN", "CHEBYSHEV", "HAMMING", "JACCARD", "PEARSON")
+_MINKOWSKI = re.compile(r"MINKOWSKI \d+(\.\d+)?")
+# what becomes of a label whose document its owner deletes
+REFERENCES = {"reject": "REFERENCE ON DELETE REJECT", "unset": "REFERENCE ON DELETE UNSET", "none": None}
+# files that only a corpus with this kind of search has
+_OF_TEXT = ("TABLE_words", "search_bm25", "retrieve_bm25")
+_OF_VECTOR = ("TABLE_embedding", "search_vec", "retrieve_vec")
+_OF_BOTH = ("search_hybrid", "retrieve_hybrid", "search_hybrid_floor", "retrieve_hybrid_floor")
+_OF_OWN = ("TABLE", "TABLE_words", "TABLE_embedding")
+
+
+@dataclass(frozen=True)
+class TextIndex:
+    """A full-text index: the field it searches, its name and its analyzer."""
+
+    field: str
+    name: str
+    analyzer: str
 
 
 @dataclass(frozen=True)
 class Corpus:
     """The table to evaluate over.
 
-    `text` is the field that BM25 searches, `vector` the field with `dimension` numbers compared by `distance`; `pool` how many
-    candidates the vector search and each half of the fusion look at, and so the largest k.
+    `text` is the field or fields that BM25 searches, `vector` the field with `dimension` numbers compared by `distance`, None
+    for a corpus without; `pool` how many candidates the vector search and each half of the fusion look at, and so the largest k.
+
+    An `adopted` corpus is its owner's: nothing is defined on it, and its indexes have the names they have (`text_indexes`, one
+    for each field of `text`, empty where it has none; `vector_index`). Its vectors may be rows of `vector_table`, which lead to
+    the document by their field `link`, or to which the document leads by its field `linked_by`.
+
+    `reference` says what becomes of labels when a document is deleted: 'reject', 'unset', 'none'. `names` are tables and
+    functions of surrecall's that go by another name.
     """
 
     table: str
-    text: str
-    vector: str
-    dimension: int
+    text: str | Sequence[str]
+    vector: str | None = None
+    dimension: int = 0
     distance: str = "COSINE"
     analyzer: str | None = None
     pool: int = 100
+    adopted: bool = False
+    text_indexes: Sequence[str] | None = None
+    vector_index: str | None = None
+    vector_table: str | None = None
+    link: str | None = None
+    linked_by: str | None = None
+    reference: str = "reject"
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = {"table": self.table, "field": self.text, "vector": self.vector, "analyzer": self.analyzer_name}
-        for option, name in names.items():
-            if not _NAME.fullmatch(name):
-                raise UsageError(f"--{option} {name!r} is no plain name", "letters, digits and _, not a digit first")
-        if self.table in _TAKEN:
-            raise UsageError(f"--table {self.table} is a table of surrecall's own", f"ours are {', '.join(_TAKEN)}")
-        if self.text == self.vector or "title" in (self.text, self.vector):
+        fields = [self.text] if isinstance(self.text, str) else list(self.text)
+        paths = tuple(_path("field", name) for name in fields)
+        object.__setattr__(self, "text", paths[0] if len(paths) == 1 else paths)
+        for name in ("vector", "link", "linked_by"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _path(name, getattr(self, name)))
+        object.__setattr__(self, "distance", self.distance.upper())
+        if self.text_indexes is not None:
+            object.__setattr__(self, "text_indexes", tuple(self.text_indexes))
+        self._check()
+
+    def _check(self) -> None:
+        if not self.table or len(self.table) > 255:
+            raise UsageError(f"--table {self.table!r} is no name", "give the table of the documents")
+        ours = [self.names.get(name, name) for name in _names.TABLES]
+        if self.table in ours:
+            raise UsageError(
+                f"--table {self.table} is a table of surrecall's own",
+                f"ours are {', '.join(ours)}; for a table of yours of that name: --rename {self.table}=surrecall_{self.table}",
+            )
+        if not self.adopted and not _NAME.fullmatch(self.analyzer_name):
+            raise UsageError(f"--analyzer {self.analyzer_name!r} is no plain name", "letters, digits and _, not a digit first")
+        if not self.texts:
+            raise UsageError("a corpus without a text field", "give --field")
+        if len({*self.texts, self.vector}) < len(self.texts) + 1:
+            raise UsageError("a field is given twice", "give --field and --vector other names")
+        if (not self.adopted and self.texts == ("title",)) or self.vector == "title":
             raise UsageError("title, text and vector are three fields", "give --field and --vector other names")
-        if self.distance.upper() not in _SCORES:
-            raise UsageError(f"--distance {self.distance!r} is none that is known", f"one of {', '.join(_SCORES)}")
-        for option, number, most in (("dimension", self.dimension, 65_536), ("pool", self.pool, 10_000)):
+        if self.reference not in REFERENCES:
+            raise UsageError(f"--reference {self.reference!r} is none that is known", f"one of {', '.join(REFERENCES)}")
+        if self.distance not in _DISTANCES and not _MINKOWSKI.fullmatch(self.distance):
+            raise UsageError(f"--distance {self.distance!r} is none that is known", f"one of {', '.join(_DISTANCES)}")
+        ranges = [("pool", self.pool, 10_000)]
+        ranges += [("dimension", self.dimension, 65_536)] if self.vector is not None else []
+        for option, number, most in ranges:
             if not 1 <= number <= most:
                 raise UsageError(f"--{option} {number} is out of range", f"1 to {most}")
 
     @property
-    def analyzer_name(self) -> str:
-        """The analyzer of the full-text index."""
-        return self.analyzer or f"{self.table}_text"
+    def texts(self) -> tuple[str, ...]:
+        """The text fields, as SurrealQL writes them."""
+        return (self.text,) if isinstance(self.text, str) else tuple(self.text)
 
     @property
-    def indexes(self) -> tuple[str, str]:
-        """The names of its full-text and its vector index."""
-        return f"{self.table}_words", f"{self.table}_embedding"
+    def body(self) -> str:
+        """The one text field that a document's text is stored in: the first that is not its title."""
+        return next((name for name in self.texts if name != "title"), self.texts[0])
 
-    def render(self) -> list[_files.SourceFile]:
-        """The files of surql/corpus for this table, by name; retrieve.surql is made from retrievers.toml."""
-        values = {
-            "table": self.table,
-            "text": self.text,
-            "vector": self.vector,
-            "dimension": str(self.dimension),
-            "distance": self.distance.upper(),
-            "score": _SCORES[self.distance.upper()],
-            "analyzer": self.analyzer_name,
-            "fill": "surrecall seed" if self.table == "article" else "surrecall import collection, or CREATE your own",
-            "pool": str(self.pool),
-            # fewer candidates than K would come back from a smaller ef
-            "ef": str(self.pool * 3 // 2),
-        }
+    @property
+    def analyzer_name(self) -> str:
+        """The analyzer of the full-text index."""
+        return self.analyzer or f"{_plain(self.table)}_text"
+
+    @property
+    def words(self) -> list[TextIndex]:
+        """The full-text indexes, in the order of the fields."""
+        if self.text_indexes is not None:
+            named = zip(self.texts, self.text_indexes, strict=False)
+            return [TextIndex(name, index, self.analyzer_name) for name, index in named if index]
+        first = f"{_plain(self.table)}_words"
+        names = [first] + [f"{first}_{_plain(name)}" for name in self.texts[1:]]
+        return [TextIndex(name, index, self.analyzer_name) for name, index in zip(self.texts, names, strict=True)]
+
+    @property
+    def nearest(self) -> str | None:
+        """The name of the vector index; None without one."""
+        return None if self.vector is None else self.vector_index or f"{_plain(self.table)}_embedding"
+
+    @property
+    def indexes(self) -> tuple[str, ...]:
+        """The names of the full-text indexes and of the vector index."""
+        return (*(index.name for index in self.words), *([self.nearest] if self.nearest else []))
+
+    @property
+    def has_words(self) -> bool:
+        """Whether BM25 can search it."""
+        return bool(self.words)
+
+    def render(self, extra: Sequence[_retrievers.Retriever] = ()) -> list[_files.SourceFile]:
+        """The files of surql/corpus for this table, by name; retrieve.surql is made from retrievers.toml.
+
+        `extra` are retrievers beside the ones of its indexes.
+        """
+        entries = [_retrievers.entry(retriever) for retriever in extra]
         files = [
-            _files.SourceFile(path.name.replace("TABLE", self.table), _filled(path.read_text(encoding="utf-8"), values))
-            for path in sorted(_TEMPLATES.iterdir())
+            _files.SourceFile(
+                f"{name.replace('TABLE', _plain(self.table))}{suffix}", self._fill(f"{template}{suffix}", extra=entries, **values)
+            )
+            for template, suffix in _templates()
+            if self._takes(template)
+            for name, values in self._instances(template)
         ]
+        files = sorted((_files.SourceFile(file.name, _names.rename(file.text, self.names)) for file in files), key=_by_name)
         registry = next(file.text for file in files if file.name == Path(_files.REGISTRY_FILE).name)
-        dispatcher = _retrievers.compile_dispatcher(_retrievers.parse(registry))
+        dispatcher = _retrievers.compile_dispatcher(_retrievers.parse(registry), self.names)
         return [*files, _files.SourceFile(Path(_files.DISPATCHER_FILE).name, dispatcher)]
 
+    def _takes(self, template: str) -> bool:
+        if self.adopted and template in _OF_OWN:
+            return False
+        words, vectors = self.has_words, self.vector is not None
+        groups = ((_OF_TEXT, words), (_OF_VECTOR, vectors), (_OF_BOTH, words and vectors))
+        return all(is_there for group, is_there in groups if template in group)
 
-def _filled(text: str, values: dict[str, str]) -> str:
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], text)
+    def _instances(self, template: str) -> list[tuple[str, dict[str, object]]]:
+        """The files that a template makes: one, or one a full-text index."""
+        if template != "TABLE_words":
+            return [(template, {})]
+        return [(index.name, {"index": index}) for index in self.words]
+
+    def _fill_with(self, own: str, adopted: str) -> str:
+        return "surrecall seed" if self.table == "article" else adopted if self.adopted else own
+
+    def _fill(self, template: str, **values: object) -> str:
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(_TEMPLATES),
+            undefined=jinja2.StrictUndefined,
+            keep_trailing_newline=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,  # SurrealQL, quoted by the filters below
+        )
+        environment.filters |= {"id": _quoting.identifier, "q": _quoting.inside}
+        return environment.get_template(template).render(
+            corpus=self,
+            table=_quoting.identifier(self.table),
+            label=_quoting.inside(self.table),
+            text=_quoting.inside(", ".join(self.texts)),
+            # NONE or NULL of a field that is not set is no text
+            texts=self.texts[0] if len(self.texts) == 1 else f"[{', '.join(self.texts)}]",
+            fields=", ".join(["title", *(name for name in self.texts if name != "title")]),
+            vector=self.vector,
+            vectors=_quoting.identifier(self.vector_table or self.table),
+            dimension=self.dimension,
+            distance=self.distance,
+            score="1 - distance" if self.distance in ("COSINE", "PEARSON") else "0 - distance",
+            reference=REFERENCES[self.reference],
+            fill=self._fill_with("surrecall import collection, or CREATE your own", "CREATE documents, it is yours"),
+            fill_questions=self._fill_with(
+                "surrecall import collection, or CREATE your own", "surrecall import questions, or CREATE your own"
+            ),
+            mend="define it again" if self.adopted else "define it (surrecall apply)",
+            pool=self.pool,
+            # fewer candidates than K would come back from a smaller ef
+            ef=self.pool * 3 // 2,
+            **values,
+        )
+
+
+def _templates() -> list[tuple[str, str]]:
+    return [(path.stem, path.suffix) for path in sorted(_TEMPLATES.iterdir())]
+
+
+def _by_name(file: _files.SourceFile) -> str:
+    return file.name
+
+
+def _plain(name: str) -> str:
+    """A name for files, indexes and analyzers that are made from it."""
+    made = re.sub(r"[^A-Za-z0-9_]+", "_", name)
+    return made if re.match(r"[A-Za-z_]", made) else f"_{made}"
+
+
+def _path(option: str, name: str) -> str:
+    try:
+        return _quoting.path(name)
+    except ValueError as error:
+        raise UsageError(f"--{option} {name!r} is no field", "a name, or a path: meta.body, `full text`") from error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from surrealdb import NotAllowedError, Surreal, SurrealError
 
+from surrecall import _names
 from surrecall._causes import explain
 from surrecall._errors import DatabaseError, UsageError
 
@@ -85,7 +86,7 @@ class Database:
         Raises a SurrecallError with the first true cause; inside BEGIN … COMMIT nothing took effect then, outside the
         statements before it did.
         """
-        return self.run_as_written(statements, **variables)
+        return self.run_as_written(_names.rename(statements, self.settings.names), **variables)
 
     def run_as_written(self, statements: str, **variables: Any) -> list[Any]:
         """Run statements that hold a user's own words, in which no name may be changed."""

@@ -60,3 +60,9 @@ class DataError(SurrecallError):
     """Questions, labels, vectors or documents are not usable."""
 
     exit_code = ExitCode.DATA
+
+
+class EmbeddingError(SurrecallError):
+    """A model or its endpoint can't be reached, refuses, or gives something else than vectors."""
+
+    exit_code = ExitCode.DATABASE

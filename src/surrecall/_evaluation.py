@@ -17,6 +17,7 @@ from surrealdb import RecordID
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, ExitCode, SchemaError, SurrecallError, UsageError
 from surrecall._render import record_text
+from surrecall._retry import retried as _retried
 
 # The engine has two executors (a read at the top level runs on one, a closure's body on the other) and either can be several
 # times faster for a retriever. In both forms the write is a statement of its own, so it does not decide where the reading runs.
@@ -32,11 +33,12 @@ LET $answers = $questions.map(|$id| object::extend(fn::answer($retriever, $id, $
 """,
 }
 _STORE = "INSERT IGNORE INTO eval_answer $answers RETURN NONE;"
-# whether both executors give the same rankings; only the verdict comes here
+# whether the other executor gave the ranking that is stored; only the verdict comes here
 _COMPARE = """
-LET $one = (SELECT VALUE fn::ranking($retriever, id, $depth).ids FROM $questions);
-LET $other = $questions.map(|$id| fn::ranking($retriever, $id, $depth).ids);
-RETURN $one = $other;
+RETURN $answers[0].ranking = (
+  SELECT VALUE ranking FROM eval_answer
+  WHERE evaluation = $evaluation AND retriever = $retriever AND depth = $depth AND question = $questions[0]
+)[0];
 """
 _FAIL = """
 INSERT IGNORE INTO eval_answer {
@@ -61,7 +63,6 @@ _FIRST_SHARD, _LARGEST_SHARD = 4, 500
 _SAMPLE = 2
 # how much faster the other executor must be: less is noise
 _CLEARLY = 0.8
-_ATTEMPTS = 8
 
 Progress = Callable[[int, int], None]
 
@@ -93,7 +94,7 @@ class Evaluation:
 
 
 class Interrupted(SurrecallError):
-    """The evaluation was cut off, by Ctrl-C or a server that went away; what was answered is kept and can be resumed."""
+    """Long work was cut off, by Ctrl-C or a server that went away; what was done is kept, and the same command goes on."""
 
     def __init__(self, message: str, hint: str, *, by_user: bool) -> None:
         super().__init__(message, hint)
@@ -347,7 +348,7 @@ def _answer_all(connections: list[Database], board: _Board) -> None:
 def _sample(database: Database, call: _Call) -> int:
     """Answer the first questions on both executors, keep the faster one for the rest; how many were answered.
 
-    Each executor goes first once, so that neither gets all the warm caches.
+    Each executor goes first once, so that neither gets all the warm caches; the first answer is stored, the other compared.
     """
     questions = call.questions[:_SAMPLE]
     if len(questions) < _SAMPLE or len(call.questions) < 4 * _SAMPLE:
@@ -355,12 +356,13 @@ def _sample(database: Database, call: _Call) -> int:
     seconds = dict.fromkeys(_READ, 0.0)
     try:
         for index, question in enumerate(questions):
-            order = ("streaming", "closure") if index % 2 == 0 else ("closure", "streaming")
-            for executor in order:
+            first, second = ("streaming", "closure") if index % 2 == 0 else ("closure", "streaming")
+            equal: list[Any] = []
+            for executor, then in ((first, _STORE), (second, _COMPARE)):
                 began = time.monotonic()
-                database.run(_READ[executor] + (_STORE if executor == order[0] else ""), questions=[question], **call.variables)
+                equal.append(database.value(_READ[executor] + then, questions=[question], **call.variables))
                 seconds[executor] += time.monotonic() - began
-        call.agrees = bool(database.value(_COMPARE, questions=questions[:1], **call.variables))
+            call.agrees = call.agrees and bool(equal[-1])
     except SurrecallError as error:
         if error.statement is None:
             raise
@@ -389,18 +391,6 @@ def _answer(database: Database, call: _Call, questions: list[RecordID]) -> None:
             if error.statement is None:
                 raise
             database.run(_FAIL, question=question, message=error.text, **call.variables)
-
-
-def _retried(action: Callable[[], Any]) -> Any:
-    """Try again when another transaction got in between; two writers meet on the head of the history."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            return action()
-        except SurrecallError as error:
-            if "conflict" not in error.message.lower() or attempt == _ATTEMPTS - 1:
-                raise
-            time.sleep(0.05 * 2**attempt)
-    raise AssertionError("unreachable")
 
 
 def _git(folder: Path, *arguments: str) -> str:

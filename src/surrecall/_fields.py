@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-_PART = re.compile(r"`((?:[^`\\]|\\.)*)`|⟨((?:[^⟩\\]|\\.)*)⟩|([^.`⟨]+)")
-
-
-def parts(path: str) -> list[str]:
-    """The names on the way to a field, without quotes."""
-    return [re.sub(r"\\(.)", r"\1", match[1] or match[2] or match[3] or "") for match in _PART.finditer(path)]
+from surrecall._quoting import parts
 
 
 def place(row: dict[str, Any], path: str, value: Any) -> None:

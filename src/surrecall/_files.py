@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from surrecall import _names
 from surrecall._errors import SchemaError
 
 REGISTRY_FILE = "corpus/retrievers.toml"
 DISPATCHER_FILE = "corpus/retrieve.surql"
+_DEFINED = re.compile(r"^DEFINE FUNCTION OVERWRITE (fn::\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,29 @@ def corpus_folder(project: Path) -> Path:
 
 
 def load(project: Path) -> list[SourceFile]:
-    """All files in loading order: core from this package, corpus from the project, sorted by path."""
-    core = packaged("surql") / "core"
-    corpus = corpus_folder(project)
-    files = [
-        SourceFile(f"{label}/{path.relative_to(folder).as_posix()}", read(path))
-        for label, folder in (("core", core), ("corpus", corpus))
-        for path in folder.rglob("*.surql")
-    ]
+    """All files in loading order, sorted by path: core of this package, in the names of the project, and the project's corpus."""
+    folder = corpus_folder(project)
+    files = core(_names.check(_names.of_project(project), our_functions())) + _below(folder, "corpus")
     if not any(file.name.startswith("corpus/") for file in files):
-        raise SchemaError(f"{corpus} holds no .surql file", "put the corpus files back, or remove the folder")
+        raise SchemaError(f"{folder} holds no .surql file", "put the corpus files back, or remove the folder")
     return sorted(files, key=lambda file: file.name)
+
+
+def core(names: _names.Names) -> list[SourceFile]:
+    """The files that name no corpus, sorted by path, in the names of a project."""
+    return [SourceFile(file.name, _names.rename(file.text, names)) for file in _below(packaged("surql") / "core", "core")]
+
+
+def _below(folder: Path, label: str) -> list[SourceFile]:
+    paths = sorted(folder.rglob("*.surql"))
+    return [SourceFile(f"{label}/{path.relative_to(folder).as_posix()}", read(path)) for path in paths]
+
+
+def our_functions() -> frozenset[str]:
+    """The functions that surrecall defines, those of every kind of corpus included, as fn::name."""
+    folders = (packaged("surql") / "core", Path(__file__).parent / "templates" / "corpus")
+    defined = {name for folder in folders for path in folder.rglob("*.surql") for name in _DEFINED.findall(read(path))}
+    return frozenset({*defined, "fn::retrieve", "fn::retrieve_rows"})
 
 
 def joined(files: Sequence[SourceFile]) -> str:

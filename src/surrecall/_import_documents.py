@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surrealdb import RecordID, escape_identifier
+from surrealdb import RecordID
 
-from surrecall import _document_file, _fields, _ids, _ingest, _label_file, _vectors
+from surrecall import _document_file, _fields, _ids, _ingest, _label_file, _quoting, _vectors
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
@@ -61,7 +61,7 @@ def import_documents(
     Raises DataError with file, line and content of what is wrong; then, as after any failure, nothing is added.
     """
     faults = Faults()
-    entries = _document_file.read(options.path, options.form, options.names, corpus.text, faults)
+    entries = _document_file.read(options.path, options.form, options.names, corpus.body, faults)
     faults.raise_if_any()
     if not entries:
         raise DataError(f"{options.path} holds no document", "one row a document: id, title, text")
@@ -78,14 +78,14 @@ def import_documents(
             faults.add(options.path, entry.line, _label_file.missing("document", entry.name, found), entry.content)
         embedding = entry.vector if vectors is None else vectors[str(entry.name)]
         row: dict[str, Any] = {"id": found[0] if found else _ids.new(corpus.table, entry.name)}
-        _fields.place(row, corpus.text, _text(entry, options))
+        _fields.place(row, corpus.body, _text(entry, options))
         if entry.title is not None and titled:
             row["title"] = entry.title
         if embedding is not None and corpus.vector is not None:
             _fields.place(row, corpus.vector, embedding)
         rows.append((entry, row))
     faults.raise_if_any()
-    fields = [corpus.text, *(["title"] if titled else []), *([corpus.vector] if corpus.vector else [])]
+    fields = [corpus.body, *(["title"] if titled else []), *([corpus.vector] if corpus.vector else [])]
     fresh = [row for _, row in rows]
     fillings: list[_ingest.Filling] = []
     if corpus.table in tables:
@@ -102,7 +102,7 @@ def import_documents(
         vectors_filled=len(fillings),
         vectors=sum(corpus.vector is not None and _fields.pick(row, corpus.vector) is not None for row in fresh),
         titles_left_out=0 if titled else sum(entry.title is not None for entry in entries),
-        empty=sum(not _fields.pick(row, corpus.text).strip() for row in fresh),
+        empty=sum(not _fields.pick(row, corpus.body).strip() for row in fresh),
         dry_run=options.dry_run,
     )
 
@@ -140,7 +140,7 @@ def _takes_title(database: Database, corpus: Corpus, tables: dict[str, str]) -> 
     """Whether a document can have a title: every table can that is not bound to its fields, and one that has such a field."""
     if corpus.table not in tables or not re.search(r"\bSCHEMAFULL\b", tables[corpus.table]):
         return True
-    return "title" in database.value(f"INFO FOR TABLE {escape_identifier(corpus.table)}")["fields"]
+    return "title" in database.value(f"INFO FOR TABLE {_quoting.identifier(corpus.table)}")["fields"]
 
 
 def _compared(

@@ -9,7 +9,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _ids, _ingest, _label_file, _question_file, _vectors
+from surrecall import _ids, _ingest, _label_file, _question_file, _schema, _vectors
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
@@ -52,7 +52,11 @@ class ImportedQuestions:
 
 
 def import_questions(
-    database: Database, corpus: Corpus, options: Options, progress: _ingest.Progress = lambda _done, _all: None
+    database: Database,
+    project: Path,
+    corpus: Corpus,
+    options: Options,
+    progress: _ingest.Progress = lambda _done, _all: None,
 ) -> ImportedQuestions:
     """Add the questions of a file; a second time changes nothing.
 
@@ -65,6 +69,9 @@ def import_questions(
     if not entries:
         raise DataError(f"{options.path} holds no question", "one row a question: id, text, and its relevant documents")
     entries, unlabelled = _labelled(entries, options)
+    if not options.dry_run and database.table("question") not in database.value("INFO FOR DB")["tables"]:
+        # a row for a table that is not there would make a table without any of its rules
+        _schema.apply(database, project)
     table = database.table("question")
     named = [entry.name for entry in entries if entry.name is not None]
     known = _ids.resolve(database, table, named)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from surrealdb import RecordID, escape_identifier
+from surrealdb import RecordID
 
-from surrecall import _files, _schema
+from surrecall import _fields, _files, _quoting, _schema
 from surrecall._collection import Collection, Document, Question
 from surrecall._corpus import Corpus
 from surrecall._database import Database
@@ -23,12 +23,12 @@ _BATCH_WITHOUT_INDEXES, _BATCH_WITH_INDEXES = 500, 50
 # Rows that are there already must have the same content. FOR, not a closure: each call of a closure copies all that it can see,
 # here the whole batch.
 _SAME_DOCUMENTS = """
-FOR $row IN $rows {
+FOR $row IN $rows {{
   LET $there = (SELECT * FROM ONLY $row.id);
-  IF $there[$text] != $row[$text] OR $there.title != $row.title OR ($row[$vector] != NONE AND $there[$vector] != $row[$vector]) {
+  IF {different} {{
     THROW 'document ' + <string> $row.id + ' is there with another content';
-  };
-};
+  }};
+}};
 """
 _SAME_QUESTIONS = """
 FOR $row IN $rows {
@@ -86,7 +86,7 @@ def ingest(
     documents = [_document_row(corpus, document) for document in collection.documents]
     questions = [_question_row(corpus, question, question_set, database.table("question")) for question in collection.questions]
     indexed = prepare(database, project, corpus)
-    new_documents = _new(database, documents, _SAME_DOCUMENTS, text=corpus.text, vector=corpus.vector)
+    new_documents = _new(database, documents, _same_documents(corpus))
     new_questions = _new(database, questions, _SAME_QUESTIONS)
     with logged(database, source, len(new_documents), len(new_questions)) as added:
         add_documents(database, project, corpus, new_documents, added, indexed=indexed, progress=progress)
@@ -136,7 +136,7 @@ def add_documents(
     progress: Progress = lambda _done, _all: None,
 ) -> None:
     """Insert rows of the corpus table, and define its indexes over them where `indexed` says that they are not there."""
-    insert = f"INSERT INTO {escape_identifier(corpus.table)} $rows RETURN NONE"
+    insert = f"INSERT INTO {_quoting.identifier(corpus.table)} $rows RETURN NONE"
     for batch in batches(rows, _BATCH_WITH_INDEXES if indexed else _BATCH_WITHOUT_INDEXES):
         # noted first: a connection that breaks leaves open whether the rows are there
         added += [row["id"] for row in batch]
@@ -186,14 +186,17 @@ def prepare(database: Database, project: Path, corpus: Corpus) -> bool:
     """Apply the project; whether its indexes stay while rows go in.
 
     They are left out, and taken away, where the table is empty, and where one of them is not ready: a build that was cut off
-    never goes on by itself.
+    never goes on by itself. Those of an adopted table are its owner's and stay in any case.
     """
+    if corpus.adopted:
+        _schema.apply(database, project)
+        return True
     filled = corpus.table in database.value("INFO FOR DB")["tables"] and database.value(_ANY, table=corpus.table)
     _schema.apply(database, project, leave_out=corpus.indexes)
     if filled and all(state == "ready" for state, _ in _building(database, corpus)):
         return True
     for index in corpus.indexes:
-        database.run(f"REMOVE INDEX IF EXISTS {escape_identifier(index)} ON {escape_identifier(corpus.table)}")
+        database.run(f"REMOVE INDEX IF EXISTS {_quoting.identifier(index)} ON {_quoting.identifier(corpus.table)}")
     return False
 
 
@@ -217,13 +220,13 @@ def _build_indexes(database: Database, project: Path, corpus: Corpus) -> None:
 
 def _building(database: Database, corpus: Corpus) -> list[tuple[str, str]]:
     """State and progress of each index."""
-    defined = database.value(f"INFO FOR TABLE {escape_identifier(corpus.table)}")["indexes"]
+    defined = database.value(f"INFO FOR TABLE {_quoting.identifier(corpus.table)}")["indexes"]
     found = []
     for index in corpus.indexes:
         if index not in defined:
             found.append(("missing", ""))
             continue
-        info = database.value(f"INFO FOR INDEX {escape_identifier(index)} ON {escape_identifier(corpus.table)}")
+        info = database.value(f"INFO FOR INDEX {_quoting.identifier(index)} ON {_quoting.identifier(corpus.table)}")
         building = info.get("building", {})
         found.append((str(building.get("status", "ready")), str(building)))
     return found
@@ -237,6 +240,11 @@ def _check_dimension(corpus: Corpus, collection: Collection) -> None:
 def require_dimension(corpus: Corpus, kind: str, vectors: Iterable[list[float] | None]) -> None:
     """Raise DataError unless vectors, where there are some, are as long as those of the corpus."""
     for found in vectors:
+        if found is not None and (corpus.vector is None or (kind == "document" and corpus.vector_table)):
+            raise DataError(
+                f"the {kind}s have vectors, and surql/corpus knows no field of {corpus.table} for them",
+                "move the vectors away to import without; nothing was imported",
+            )
         if found is not None and len(found) != corpus.dimension:
             raise DataError(
                 f"the {kind} vectors have {len(found)} numbers, {corpus.table}.{corpus.vector} takes {corpus.dimension}",
@@ -245,9 +253,20 @@ def require_dimension(corpus: Corpus, kind: str, vectors: Iterable[list[float] |
 
 
 def _document_row(corpus: Corpus, document: Document) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": RecordID(corpus.table, document.id), corpus.text: document.text}
+    row: dict[str, Any] = {"id": RecordID(corpus.table, document.id)}
+    _fields.place(row, corpus.body, document.text)
     row |= {"title": document.title} if document.title is not None else {}
-    return row | ({corpus.vector: document.vector} if document.vector is not None else {})
+    if document.vector is not None and corpus.vector is not None:
+        _fields.place(row, corpus.vector, document.vector)
+    return row
+
+
+def _same_documents(corpus: Corpus) -> str:
+    """The statement that compares rows with what is there; only names of fields are put into it."""
+    unequal = [f"$there.{name} != $row.{name}" for name in dict.fromkeys([corpus.body, "title"])]
+    if corpus.vector is not None and not corpus.vector_table:
+        unequal.append(f"($row.{corpus.vector} != NONE AND $there.{corpus.vector} != $row.{corpus.vector})")
+    return _SAME_DOCUMENTS.format(different=" OR ".join(unequal))
 
 
 def _question_row(corpus: Corpus, question: Question, question_set: str, table: str) -> dict[str, Any]:
@@ -270,14 +289,14 @@ def _whole(grade: float) -> float | int:
     return int(grade) if grade == int(grade) else grade
 
 
-def _new(database: Database, rows: list[dict[str, Any]], same: str, **variables: Any) -> list[dict[str, Any]]:
+def _new(database: Database, rows: list[dict[str, Any]], same: str) -> list[dict[str, Any]]:
     """The rows that are not there yet. Raises DataError when one is there with another content."""
     there: set[str] = set()
     for batch in batches([row["id"] for row in rows], _BATCH_WITHOUT_INDEXES):
         there |= {found.id for found in database.value(_THERE, ids=batch)}
     try:
         for batch in batches([row for row in rows if row["id"].id in there], _BATCH_WITH_INDEXES):
-            database.run(same, rows=batch, **variables)
+            database.run(same, rows=batch)
     except DatabaseError as error:
         if error.statement is None:
             raise

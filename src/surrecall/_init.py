@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from surrecall._corpus import Corpus
 from surrecall._errors import UsageError
-from surrecall._settings import PROJECT_FILE
+from surrecall._retrievers import Retriever
+from surrecall._settings import PROJECT_FILE, Settings
 
 _SETTINGS = """\
 # cutoffs of surrecall evaluate
@@ -17,22 +19,31 @@ k = [5, 20]
 # the table that surql/corpus was written for; surrecall import reads it
 [corpus]
 {corpus}
-
+{names}
 # the database; the password belongs into SURREAL_PASSWORD
+{database}
+"""
+_NO_DATABASE = """\
 # [database]
 # url = "ws://127.0.0.1:8000"
 # namespace = "main"
-# database = "main"
-"""
+# database = "main\""""
 
 
-def init(folder: Path, corpus: Corpus, *, force: bool = False) -> list[Path]:
-    """Write surrecall.toml and surql/corpus into a folder; the paths written.
+def init(
+    folder: Path,
+    corpus: Corpus,
+    *,
+    extra: Sequence[Retriever] = (),
+    address: Settings | None = None,
+    force: bool = False,
+) -> list[Path]:
+    """Write surrecall.toml and surql/corpus into a folder; the paths written. `extra` are retrievers beside those of the indexes,
+    `address` the database, whose login is left out.
 
     Raises UsageError when one of them is there already, unless `force` says to write over them.
     """
-    targets = {folder / "surql" / "corpus" / file.name: file.text for file in corpus.render()}
-    targets[folder / PROJECT_FILE] = _SETTINGS.format(corpus=_entries(corpus))
+    targets = files(folder, corpus, extra, address)
     there = [path for path in targets if path.exists()]
     if there and not force:
         raise UsageError(
@@ -48,7 +59,31 @@ def init(folder: Path, corpus: Corpus, *, force: bool = False) -> list[Path]:
     return list(targets)
 
 
+def files(folder: Path, corpus: Corpus, extra: Sequence[Retriever] = (), address: Settings | None = None) -> dict[Path, str]:
+    """What init writes, text by path."""
+    targets = {folder / "surql" / "corpus" / file.name: file.text for file in corpus.render(extra)}
+    names = "".join(f"{json.dumps(old)} = {json.dumps(new)}\n" for old, new in corpus.names.items())
+    taken = f"\n# tables and functions of surrecall that go by another name in this database\n[names]\n{names}" if names else ""
+    targets[folder / PROJECT_FILE] = _SETTINGS.format(corpus=_entries(corpus), names=taken, database=_database(address))
+    return targets
+
+
+def _database(address: Settings | None) -> str:
+    if address is None:
+        return _NO_DATABASE
+    values = {"url": address.url, "namespace": address.namespace, "database": address.database}
+    if address.user is not None:
+        values["user"] = address.user
+    return "\n".join(["[database]", *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items())])
+
+
 def _entries(corpus: Corpus) -> str:
-    """TOML: a JSON string or number is one of TOML's too."""
-    values = asdict(corpus) | {"analyzer": corpus.analyzer_name, "distance": corpus.distance.upper()}
-    return "\n".join(f"{key} = {json.dumps(value)}" for key, value in values.items())
+    """TOML: a JSON string, number or list of strings is one of TOML's too. What is as it is anyway is left out."""
+    values = {field.name: getattr(corpus, field.name) for field in fields(corpus) if field.name != "names"}
+    values["analyzer"] = corpus.analyzer_name if corpus.has_words else None
+    plain = {field.name: field.default for field in fields(corpus) if field.name not in ("pool", "distance", "reference")}
+    if corpus.vector is None:
+        plain["distance"] = values["distance"]
+    return "\n".join(
+        f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items() if value != plain.get(key, "")
+    )

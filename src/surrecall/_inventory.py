@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from surrealdb import escape_identifier
+from surrecall import _quoting
 
 if TYPE_CHECKING:
     from surrecall._database import Database
@@ -42,7 +42,7 @@ class Definition:
     def removal(self) -> str | None:
         """The statement that takes a definition of the user's away, so that apply can make it anew; None for a table."""
         form = _REMOVE.get(self.kind)
-        return form and form.format(escape_identifier(self.name), escape_identifier(self.table or ""))
+        return form and form.format(_quoting.identifier(self.name), _quoting.identifier(self.table or ""))
 
 
 def functions_and_tables(database: Database) -> dict[str, Definition]:
@@ -59,7 +59,7 @@ def everything(database: Database) -> dict[str, Definition]:
     """Functions, analyzers and tables by label, the tables with their fields, events and indexes."""
     found = functions_and_tables(database) | analyzers(database)
     for table in [definition for definition in found.values() if definition.kind == "table"]:
-        info = database.value(f"INFO FOR TABLE {escape_identifier(table.name)}")
+        info = database.value(f"INFO FOR TABLE {_quoting.identifier(table.name)}")
         for group, kind in _PARTS.items():
             parts = [Definition(kind, name, text, table.name) for name, text in info[group].items()]
             found |= {part.label: part for part in parts}

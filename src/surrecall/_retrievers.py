@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass
 
+import tomlkit
+
+from surrecall import _names, _quoting
 from surrecall._errors import UsageError
 
 # the names of eval_run and of the keys of fn::evaluate; `k` is a key of its own there
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+.-]{0,63}")
 _RESERVED = ("k",)
+_FIELD = re.compile(r"\$question\.(text|embedding)\b")
+# a match or a search for neighbours in the expression itself
+_SEARCHES = re.compile(r"@\d*(?:,\s*(?:OR|AND))?@|<\|")
 _NAMING = "letters, digits, _ + . - after a first letter, at most 64, and not k"
-_ENTRIES = {"call": str, "returns": str, "prefix": bool}
+_ENTRIES = {"call": str, "returns": str, "prefix": bool, "where": str, "document": str, "warning": str}
 
 
 @dataclass(frozen=True)
@@ -20,13 +27,17 @@ class Retriever:
     """One retriever to evaluate.
 
     `call` is SurrealQL over `$question` and `$k` that gives record ids best first, or rows {id, score}; `returns` the table
-    of the ids; `prefix` whether the list at k begins the list at 2k.
+    of the ids; `prefix` whether the list at k begins the list at 2k. `where` is a condition over `$row`, what came back, that a row must
+    meet; `document` how `$row` leads to the labelled document. `warning` is what it is known to do wrong.
     """
 
     name: str
     call: str
     returns: str
     prefix: bool = True
+    where: str | None = None
+    document: str | None = None
+    warning: str | None = None
 
 
 def parse(text: str, source: str = "retrievers.toml") -> list[Retriever]:
@@ -46,20 +57,84 @@ def require_name(name: str) -> None:
         raise UsageError(f"{name!r} can't be the name of a retriever", _NAMING)
 
 
-def compile_dispatcher(retrievers: list[Retriever]) -> str:
-    """The text of retrieve.surql: the rows of the registry and fn::retrieve over one plain IF chain."""
-    names = ", ".join(retriever.name for retriever in retrievers)
+def entry(retriever: Retriever) -> str:
+    """A retriever as it stands in retrievers.toml."""
+    values = {key: value for key, value in vars(retriever).items() if key in _ENTRIES and value is not None}
+    if retriever.prefix:
+        del values["prefix"]
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+    return "\n".join([f"[{json.dumps(retriever.name)}]" if "." in retriever.name else f"[{retriever.name}]", *lines])
+
+
+def added(text: str, retriever: Retriever) -> str:
+    """The registry with one retriever more, at its end, or in the place of the one of that name; the rest stays as it is."""
+    if retriever.name in tomllib.loads(text):
+        document = tomlkit.parse(text)
+        document[retriever.name] = tomlkit.parse(entry(retriever))[retriever.name]
+        return tomlkit.dumps(document)
+    return f"{text.rstrip()}\n\n{entry(retriever)}\n"
+
+
+def removed(text: str, name: str) -> str:
+    """The registry without one retriever; the rest stays as it is."""
+    document = tomlkit.parse(text)
+    del document[name]
+    return tomlkit.dumps(document)
+
+
+def plain(expression: str) -> str:
+    """An expression with plain parameters in the place of the question's text and vector.
+
+    On one executor a match against a field of a parameter is refused, and a nearest-neighbour search for one reads every row.
+    """
+    return _FIELD.sub(r"$question_\1", expression) if _SEARCHES.search(expression) else expression
+
+
+def body(retriever: Retriever) -> str:
+    """The statements that give a retriever's rows, where `$question` and `$k` are set."""
+    call, name = plain(retriever.call), _quoting.text(retriever.name)
+    expressions = [retriever.call, retriever.where or "", retriever.document or ""]
+    fields = dict.fromkeys(field for text in expressions if plain(text) != text for field in _FIELD.findall(text))
+    given = "".join(f"LET $question_{field} = $question.{field}; " for field in fields)
+    if retriever.where is None and retriever.document is None:
+        return f"{given}RETURN {call}"
+    rows = f"{given}LET $rows = fn::retrieved_rows({name}, {call}); RETURN "
+    kept = f"$rows.filter(|$row| {plain(retriever.where)})" if retriever.where else "$rows"
+    if retriever.document is None:
+        return rows + kept
+    document = plain(retriever.document)
+    led = f"{kept}.map(|$row| {{ id: {document}, row: $row, score: IF type::is_object($row) {{ $row.score }} }})"
+    return f"{rows}fn::first_sightings({name}, {led})"
+
+
+def compile_dispatcher(retrievers: list[Retriever], names: _names.Names | None = None) -> str:
+    """The text of retrieve.surql: the rows of the registry and fn::retrieve over one plain IF chain.
+
+    `names` are the other names of tables and functions; a retriever's own expressions are taken as they are.
+    """
+    calls = [f"  IF $retriever = {_quoting.text(retriever.name)} {{ {body(retriever)} }};" for retriever in retrievers]
+    # what the user wrote is no place for other names: it is put in after the rest was given them
+    frame = _names.rename(_frame(retrievers), names or {})
+    return frame.replace(_CHAIN, "\n".join(_names.rename(call, _own(names)) for call in calls))
+
+
+_CHAIN = "  -- the chain"
+
+
+def _own(names: _names.Names | None) -> dict[str, str]:
+    """The names that stand in the frame of a call: ours, never the user's."""
+    return {old: new for old, new in (names or {}).items() if old in ("fn::retrieved_rows", "fn::first_sightings")}
+
+
+def _frame(retrievers: list[Retriever]) -> str:
+    there = ", ".join(retriever.name for retriever in retrievers)
     rows = "\n".join(
-        f"UPSERT type::record('retriever', {_quoted(retriever.name)}) CONTENT {{\n"
-        f"  position: {position},\n"
-        f"  call: {_quoted(retriever.call)},\n"
-        f"  returns: {_quoted(retriever.returns)},\n"
-        f"  prefix: {str(retriever.prefix).lower()},\n"
-        "};"
+        f"UPSERT type::record('retriever', {_quoting.text(retriever.name)}) CONTENT {{\n"
+        + "".join(f"  {key}: {value},\n" for key, value in _row(retriever, position).items())
+        + "};"
         for position, retriever in enumerate(retrievers)
     )
-    chain = "\n".join(f"  IF $retriever = {_quoted(retriever.name)} {{ RETURN {retriever.call} }};" for retriever in retrievers)
-    ids = ", ".join(f"type::record('retriever', {_quoted(retriever.name)})" for retriever in retrievers)
+    ids = ", ".join(f"type::record('retriever', {_quoting.text(retriever.name)})" for retriever in retrievers)
     return f"""\
 -- The registry and its dispatcher. Generated from retrievers.toml; change that file, and surrecall apply makes this one anew.
 -- Why generated: no function can be called by a computed name, and a list kept by hand beside a switch kept by hand drifts apart.
@@ -69,14 +144,24 @@ DELETE retriever WHERE id NOT IN [{ids}];
 DEFINE FUNCTION OVERWRITE fn::retrieve_rows($retriever: string, $question: record<question> | object, $k: any) {{
   LET $question = IF type::is_record($question) {{ (SELECT * FROM ONLY $question) }} ELSE {{ $question }};
   IF $question = NONE {{ THROW 'no such question' }};
-{chain}
-  THROW 'no retriever named ' + $retriever + {_quoted(f"; there are: {names}")};
+{_CHAIN}
+  THROW 'no retriever named ' + $retriever + {_quoting.text(f"; there are: {there}")};
 }} COMMENT 'surrecall: what the call of a retriever gives, as it gives it; name, question or its id, k >= 1; THROWs on an unknown name and lists those that exist';
 
 DEFINE FUNCTION OVERWRITE fn::retrieve($retriever: string, $question: record<question> | object, $k: any) {{
   RETURN fn::ranking($retriever, $question, $k).ids;
 }} COMMENT 'surrecall: the ranking of a registered retriever; name, question or its id, k >= 1; at most k record ids, best first; THROWs on an unknown name and lists those that exist';
 """
+
+
+def _row(retriever: Retriever, position: int) -> dict[str, str]:
+    """The row of the registry, its values as SurrealQL."""
+    values = {"position": str(position), "call": _quoting.text(retriever.call), "returns": _quoting.text(retriever.returns)}
+    values["prefix"] = str(retriever.prefix).lower()
+    for key in ("where", "document", "warning"):
+        if value := getattr(retriever, key):
+            values[key] = _quoting.text(value)
+    return values
 
 
 def _retriever(name: str, entries: object, source: str) -> Retriever:
@@ -96,8 +181,5 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
     for key in ("call", "returns"):
         if not str(entries.get(key, "")).strip():
             raise UsageError(f"{source}: [{name}] has no {key}", 'for example: call = "fn::search($question.text, $k)"')
-    return Retriever(name, entries["call"].strip(), entries["returns"].strip(), entries.get("prefix", True))
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    optional = {key: entries[key].strip() or None for key in ("where", "document", "warning") if key in entries}
+    return Retriever(name, entries["call"].strip(), entries["returns"].strip(), entries.get("prefix", True), **optional)

@@ -8,16 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from surrealdb import escape_identifier
-
-from surrecall import _files, _inventory, _retrievers
+from surrecall import _files, _inventory, _names, _quoting, _retrievers
 from surrecall._database import Database
 from surrecall._errors import SchemaError, SurrecallError
 from surrecall._settings import Settings
 
 _LEFT_ALONE = "is not what surql/corpus defines, and apply leaves it alone"
-_LABELLED = re.compile(r"record<(\w+)>")
-_REGISTRY = "SELECT id, position, call, returns, prefix FROM retriever ORDER BY position, id"
+_LABELLED = re.compile(r"record<([^>|]+)>")
+_REGISTRY = "SELECT id, position, call, returns, prefix, where, document, warning FROM retriever ORDER BY position, id"
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,12 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
     # an index over rows that are there is built outside the transaction, where an analyzer of the transaction does not exist yet
     early = [found for name, found in needed.items() if name not in _inventory.analyzers(database)]
     for analyzer in early:
-        database.run(analyzer.text.replace("DEFINE ANALYZER", "DEFINE ANALYZER IF NOT EXISTS", 1))
+        database.run_as_written(analyzer.text.replace("DEFINE ANALYZER", "DEFINE ANALYZER IF NOT EXISTS", 1))
     try:
-        database.run(f"BEGIN;\n{_files.joined(files)}\nCOMMIT;")
+        database.run_as_written(f"BEGIN;\n{_files.joined(files)}\nCOMMIT;")
     except SurrecallError as error:
         for analyzer in early:
-            database.run(f"REMOVE ANALYZER IF EXISTS {escape_identifier(analyzer.name)}")
+            database.run(f"REMOVE ANALYZER IF EXISTS {_quoting.identifier(analyzer.name)}")
         raise SchemaError(
             f"the database refused the schema, nothing was changed: {error.message}",
             error.hint or "mend what it names; surrecall check compares the database with the files",
@@ -105,21 +103,21 @@ def _dispatcher(project: Path) -> tuple[Path, str | None]:
     registry, dispatcher = folder.parent / _files.REGISTRY_FILE, folder.parent / _files.DISPATCHER_FILE
     if not registry.is_file():
         raise SchemaError(f"{registry} is missing", "it lists the retrievers; put it back")
-    text = _retrievers.compile_dispatcher(_retrievers.parse(_files.read(registry), str(registry)))
+    text = _retrievers.compile_dispatcher(_retrievers.parse(_files.read(registry), str(registry)), _names.of_project(project))
     same = dispatcher.is_file() and _files.read(dispatcher) == text
     return dispatcher, None if same else text
 
 
 @contextmanager
-def scratch(files: list[_files.SourceFile]) -> Iterator[Database]:
-    """An embedded database with the files in it: what they define, in the engine's own words.
+def scratch(files: list[_files.SourceFile], names: _names.Names | None = None) -> Iterator[Database]:
+    """An embedded database with the files in it: what they define, in the engine's own words; `names` are those of the project.
 
     Raises SchemaError with file and line when one of them does not load.
     """
-    with Database(Settings(url="mem://")) as reference:
+    with Database(Settings(url="mem://", names=names or {})) as reference:
         for file in files:
             try:
-                reference.run(file.text)
+                reference.run_as_written(file.text)
             except SurrecallError as error:
                 where = "" if error.statement is None else f" (statement {error.statement + 1})"
                 mend = "a call in retrievers.toml, which it is made from" if file.name == _files.DISPATCHER_FILE else "the file"
@@ -133,14 +131,15 @@ def drift(database: Database, project: Path) -> list[Finding]:
     if _dispatcher(project)[1] is not None:
         findings.append(Finding("schema", "retrievers.toml", "changed since retrieve.surql was made from it", "surrecall apply"))
     files = _files.load(project)
-    with scratch(files) as reference:
+    with scratch(files, _names.of_project(project)) as reference:
         wanted, rows = _inventory.everything(reference), reference.value(_REGISTRY)
     there = _inventory.everything(database)
     if not any(found.is_ours for found in there.values()):
         return [Finding("schema", "surrecall", "is not in this database", "surrecall apply")]
     findings += _differences(wanted, there)
-    if "table retriever" in there and database.value(_REGISTRY) != rows:
-        findings.append(Finding("schema", "table retriever", "holds other retrievers than retrievers.toml", "surrecall apply"))
+    registry = f"table {database.table('retriever')}"
+    if registry in there and database.value(_REGISTRY) != rows:
+        findings.append(Finding("schema", registry, "holds other retrievers than retrievers.toml", "surrecall apply"))
     return findings
 
 
@@ -203,7 +202,8 @@ def _refuse_another_corpus(
     database: Database, wanted: dict[str, _inventory.Definition], there: dict[str, _inventory.Definition]
 ) -> None:
     """One database evaluates one corpus: questions whose labels are of another table would lose them."""
-    fields = [definitions.get("field relevant of table question") for definitions in (there, wanted)]
+    labels = f"field relevant of table {database.table('question')}"
+    fields = [definitions.get(labels) for definitions in (there, wanted)]
     found = [_LABELLED.search(field.text) if field else None for field in fields]
     theirs, ours = (match[1] if match else None for match in found)
     if theirs and ours and theirs != ours and database.value("RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"):

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from surrecall import _files, _names
 from surrecall._corpus import Corpus
 from surrecall._errors import UsageError
 
-PROJECT_FILE = "surrecall.toml"
+PROJECT_FILE = _names.PROJECT_FILE
 DEFAULT_CUTOFFS = (1, 3, 5)
-_ENTRIES = ("k", "corpus", "database")
+_ENTRIES = ("k", "corpus", "names", "database")
 SCHEMES = ("mem", "surrealkv", "ws", "wss", "http", "https")
 
 # first name wins; the others are what SurrealDB's own tools and SDKs call the same thing
@@ -60,6 +61,7 @@ class ProjectFile:
     database: dict[str, str] = field(default_factory=dict)
     cutoffs: tuple[int, ...] = DEFAULT_CUTOFFS
     corpus: Corpus | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_project_file(folder: Path) -> ProjectFile:
@@ -88,10 +90,12 @@ def read_project_file(folder: Path) -> ProjectFile:
     cutoffs = content.get("k", list(DEFAULT_CUTOFFS))
     if not isinstance(cutoffs, list) or not cutoffs or any(type(k) is not int or k < 1 for k in cutoffs):
         raise UsageError(f"{PROJECT_FILE}: k is {cutoffs!r}, not a list of whole numbers", "for example: k = [5, 20]")
+    names = _names.check(_names.of_project(folder), _files.our_functions()) if "names" in content else {}
     return ProjectFile(
         database={key: str(value) for key, value in database.items()},
         cutoffs=tuple(sorted(set(cutoffs))),
-        corpus=_corpus(content.get("corpus")),
+        corpus=_corpus(content.get("corpus"), names),
+        names=names,
     )
 
 
@@ -125,14 +129,15 @@ def resolve(
         database=values["database"] or "main",
         user=values["user"] or url_user,
         password=values["password"] or url_password,
+        names=project.names,
     )
 
 
-def _corpus(entries: Any) -> Corpus | None:
+def _corpus(entries: Any, names: Mapping[str, str]) -> Corpus | None:
     if entries is None:
         return None
     try:
-        return Corpus(**entries)
+        return Corpus(**entries, names=names)
     except TypeError as error:
         raise UsageError(f"{PROJECT_FILE}: [corpus] is not whole: {error}", "surrecall init writes it") from error
 

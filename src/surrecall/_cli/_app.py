@@ -38,6 +38,9 @@ app = typer.Typer(
 import_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Bring data in.")
 app.add_typer(import_app, name="import")
 
+retriever_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Add, list, remove and try retrievers.")
+app.add_typer(retriever_app, name="retriever")
+
 export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Take data out.")
 app.add_typer(export_app, name="export")
 

@@ -54,7 +54,7 @@ def import_questions(
         dry_run=dry_run,
     )
     with context.open() as database, progress_bar(context, "importing") as advance:
-        imported = _import_questions.import_questions(database, corpus, options, advance)
+        imported = _import_questions.import_questions(database, context.folder, corpus, options, advance)
     if as_json:
         _render.print_json(context.out, imported)
         return

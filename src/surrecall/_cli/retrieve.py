@@ -6,9 +6,11 @@ import json
 from typing import Annotated, Any
 
 import typer
+from surrealdb import RecordID
 
 from surrecall import _render
 from surrecall._cli._app import Context, Json, command, cutoffs
+from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 
 # a question is named by its id, with or without its table, or by its text; anything else is free text
@@ -42,9 +44,9 @@ def retrieve(
     if len(depths) != 1:
         raise UsageError(f"one k belongs here, got {k!r}", "for example: -k 3")
     with context.open() as database:
-        found = database.value(_FIND, asked=question)
-        known = bool(found) and vector is None
-        asked: Any = found[0] if known else {"text": question, "embedding": _vector(vector)}
+        found = find_question(database, question)
+        known = found is not None and vector is None
+        asked: Any = found if known else {"text": question, "embedding": _vector(vector)}
         try:
             rows = database.value(_RETRIEVE, retriever=retriever, question=asked, k=depths[0])
         except DataError as error:
@@ -60,6 +62,12 @@ def retrieve(
         context.show(_render.table(rows, ("rank", "id", "score", "title", "relevant")))
     else:
         context.out.print("nothing came back")
+
+
+def find_question(database: Database, asked: str) -> RecordID | None:
+    """The question of the golden set that has this id, with or without its table, or this text."""
+    found: list[RecordID] = database.value(_FIND, asked=asked)
+    return found[0] if found else None
 
 
 def _vector(text: str | None) -> list[float] | None:

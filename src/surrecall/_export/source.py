@@ -8,9 +8,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from surrealdb import RecordID, escape_identifier
+from surrealdb import RecordID
 
-from surrecall import _fields, _files
+from surrecall import _files, _quoting
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 from surrecall._settings import ProjectFile
@@ -49,7 +49,7 @@ class Source:
     @property
     def fields(self) -> dict[str, Any]:
         """Variables for statements that read them by type::field."""
-        return {"text": _quoted(self.text), "vector": self.vector and _quoted(self.vector)}
+        return {"text": _quoting.path(self.text), "vector": self.vector and _quoting.path(self.vector)}
 
 
 # the files that are in force in a folder that has none of its own
@@ -61,9 +61,8 @@ def of_project(project: ProjectFile, folder: Path) -> Source:
     if project.corpus is not None:
         corpus = project.corpus
         # vectors in a table of their own are no field of the document
-        apart = getattr(corpus, "vector_table", None)
-        text = getattr(corpus, "body", corpus.text)
-        return Source(corpus.table, text, None if apart else corpus.vector, apart)
+        apart = corpus.vector_table
+        return Source(corpus.table, corpus.body, None if apart else corpus.vector, apart)
     if _files.corpus_folder(folder) == _files.packaged("surql") / "corpus":
         return HELP_CENTRE
     raise UsageError(
@@ -108,8 +107,3 @@ def whole(grade: Any) -> Any:
 def numbers(vector: Sequence[Any]) -> list[float]:
     """A vector as files have it: 1.0 and not 1."""
     return [float(number) for number in vector]
-
-
-def _quoted(path: str) -> str:
-    """A path of field names, each quoted where it needs to be."""
-    return ".".join(escape_identifier(name) for name in _fields.parts(path))

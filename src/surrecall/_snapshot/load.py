@@ -12,9 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from surrealdb import escape_identifier
-
-from surrecall import _inventory, _schema
+from surrecall import _inventory, _quoting, _schema
 from surrecall._database import Database
 from surrecall._errors import DataError, SchemaError, SurrecallError, UsageError
 from surrecall._settings import PROJECT_FILE, ProjectFile, read_project_file
@@ -163,7 +161,7 @@ def _load_rows(database: Database, snapshot: Reader, progress: Progress, *, resu
     total = snapshot.header.rows
     indexes = [block for block in snapshot.blocks() if block.kind is Kind.INDEX]
     for name, table in map(_index_of, indexes):
-        database.run_as_written(f"REMOVE INDEX IF EXISTS {escape_identifier(name)} ON {escape_identifier(table)}")
+        database.run_as_written(f"REMOVE INDEX IF EXISTS {_quoting.identifier(name)} ON {_quoting.identifier(table)}")
     done, built = 0, False
     for block in snapshot.blocks():
         if block.kind is Kind.QUESTIONS and not built:
@@ -198,7 +196,7 @@ def _build(database: Database, indexes: Sequence[Block]) -> None:
 
 
 def _state(database: Database, name: str, table: str) -> tuple[str, str]:
-    statement = f"INFO FOR INDEX {escape_identifier(name)} ON {escape_identifier(table)}"
+    statement = f"INFO FOR INDEX {_quoting.identifier(name)} ON {_quoting.identifier(table)}"
     building = database.run_as_written(statement)[0].get("building", {})
     return str(building.get("status", "ready")), str(building)
 
@@ -268,7 +266,7 @@ def _undo(
     after = _inventory.everything(database)
     new = [definition for label, definition in after.items() if label not in before]
     for definition in sorted(new, key=lambda definition: _ORDER.index(definition.kind)):
-        statement = _REMOVE[definition.kind].format(_quoted(definition), escape_identifier(definition.table or ""))
+        statement = _REMOVE[definition.kind].format(_quoted(definition), _quoting.identifier(definition.table or ""))
         if definition.table is None or f"table {definition.table}" in before:
             database.run_as_written(statement)
     for label, definition in before.items():
@@ -286,7 +284,7 @@ def _overwriting(text: str) -> str:
 
 def _quoted(definition: _inventory.Definition) -> str:
     # a function's name has its parts, a field's its path, as the engine prints them
-    return definition.name if definition.kind in ("function", "field") else escape_identifier(definition.name)
+    return definition.name if definition.kind in ("function", "field") else _quoting.identifier(definition.name)
 
 
 def _write_file(path: Path, text: str) -> None:

@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from surrealdb import escape_identifier
-
-from surrecall import _inventory
+from surrecall import _inventory, _quoting
 from surrecall._database import Database
 from surrecall._errors import DataError, SchemaError
 from surrecall._export import source
@@ -47,13 +45,13 @@ def write(
         if definition.kind != "index":
             writer.block(Kind.DEFINE, definition.label, f"{definition.text};")
     for table in tables:
-        head = f"OPTION IMPORT; INSERT INTO {escape_identifier(table)}"
+        head = f"OPTION IMPORT; INSERT INTO {_quoting.identifier(table)}"
         writer.rows(Kind.DOCUMENTS, table, head, printed(database, table, told))
     for definition in definitions:
         if definition.kind == "index":
             writer.block(Kind.INDEX, definition.label, f"{definition.text};")
     questions = database.table("question")
-    writer.rows(Kind.QUESTIONS, questions, f"INSERT INTO {escape_identifier(questions)}", printed(database, questions, told))
+    writer.rows(Kind.QUESTIONS, questions, f"INSERT INTO {_quoting.identifier(questions)}", printed(database, questions, told))
     writer.end()
     if state(database, tables) != header:
         raise DataError("documents or questions changed while they were read", "surrecall snapshot again, while nobody writes")
