@@ -327,6 +327,51 @@ def test_the_commands(tmp_path: Path) -> None:
     assert surrecall("snapshot", "-", cwd=there).stdout == (here / "x.snapshot").read_text()
 
 
+ADOPTED = """
+DEFINE ANALYZER en TOKENIZERS blank, class FILTERS lowercase, snowball(english);
+DEFINE TABLE `my docs` SCHEMALESS;
+DEFINE INDEX ft ON `my docs` FIELDS meta.body FULLTEXT ANALYZER en BM25;
+DEFINE TABLE vec SCHEMAFULL; DEFINE FIELD of ON vec TYPE record<`my docs`>; DEFINE FIELD v ON vec TYPE array<float>;
+DEFINE INDEX hx ON vec FIELDS v HNSW DIMENSION 3 DIST COSINE;
+DEFINE TABLE question SCHEMALESS; CREATE question:theirs SET a = 1;
+DEFINE FUNCTION fn::search_mine($q: string, $k: int) {
+  RETURN (SELECT id, search::score(1) AS score FROM `my docs` WHERE meta.body @1,OR@ $q ORDER BY score DESC, id LIMIT $k)
+};
+DEFINE EVENT told ON `my docs` THEN { CREATE told SET of = $after.id };
+FOR $n IN 0..20 {
+  LET $id = type::record('my docs', IF $n % 2 = 0 { $n } ELSE { 'x ' + <string> $n });
+  CREATE $id SET meta = { body: 'word' + <string> $n + ' common question fn::score' }, at = time::now();
+  CREATE vec SET of = $id, v = [$n + 1, 1, 2];
+};
+"""
+
+
+def test_an_adopted_corpus_under_other_names(tmp_path: Path) -> None:
+    env = {"SURREAL_URL": f"surrealkv://{tmp_path}/a.db"}
+    other = {"SURREAL_URL": f"surrealkv://{tmp_path}/b.db"}
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    with Database(_settings(env)) as database:
+        database.run_as_written(ADOPTED)
+    (here / "q.csv").write_text("id,text,relevant\nq1,question word3,x 3\nq2,word4,4\n")
+    commands = [("init", "--adopt", "--rename", "question=golden"), ("import", "questions", "q.csv"), ("snapshot", "../s.surql")]
+    for arguments in commands:
+        done = surrecall(*arguments, cwd=here, env=env)
+        assert done.returncode == 0, done.stderr
+    done = surrecall("import", "snapshot", "../s.surql", cwd=there, env=other)
+    assert done.returncode == 0, done.stderr
+    assert surrecall("snapshot", "-", cwd=there, env=other).stdout == (tmp_path / "s.surql").read_text()
+    runs = []
+    for folder, place in ((here, env), (there, other)):
+        assert surrecall("evaluate", "-k", "5", "-r", "bm25", "-r", "search_mine", cwd=folder, env=place).returncode == 0
+        runs.append(surrecall("export", "run", "-", "-r", "bm25", "--format", "csv", cwd=folder, env=place).stdout)
+    assert runs[0] == runs[1]
+    assert "q1,x 3,1," in runs[0]
+    with Database(_settings(other)) as database:
+        assert not {"question", "told"} & database.value("INFO FOR DB")["tables"].keys()
+
+
 def _settings(env: dict[str, str]) -> Any:
     from surrecall import Settings
 
