@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from surrecall import (
     _files,
     _ingest,
     _init,
+    _schema,
+    _settings,
     evaluate,
 )
 from surrecall._corpus import Corpus
@@ -82,8 +85,8 @@ def database(pytestconfig: pytest.Config, engine: str) -> Iterator[Database]:
         yield opened
 
 
-def ingest(database: Database, project: Path, folder: Path) -> _ingest.Imported:
-    return _ingest.ingest(database, project, CORPUS, _collection.read(folder), folder.name, "default")
+def ingest(database: Database, project: Path, folder: Path, *, dry_run: bool = False) -> _ingest.Imported:
+    return _ingest.ingest(database, project, CORPUS, _collection.read(folder), folder.name, "default", dry_run=dry_run)
 
 
 def stored(database: Database, *tables: str) -> list[int]:
@@ -99,6 +102,50 @@ def test_ids_are_kept_letter_for_letter_and_every_label_resolves(database: Datab
     evaluation = evaluate(database, Options([len(IDS)]))
     assert {row["recall"] for row in evaluation.runs if row["retriever"] == "vector"} == {1.0}
     assert database.value("RETURN fn::check()") == []
+
+
+SHAPES = {
+    "names that need quoting": Corpus("my `odd` paper", "full text", "v-ec.of", 3),
+    "words of the language": Corpus("select", "value", "from", 3),
+    "two text fields": Corpus("paper", ["title", "abstract"], "embedding", 3),
+    "no vectors": Corpus("paper", "abstract"),
+    "a field of an object": Corpus("paper", "meta.body", "meta.vector", 3),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_tables_of_other_shapes(database: Database, tmp_path: Path, shape: str) -> None:
+    """init, import, evaluate and check; twice, since the second time rows are compared with what is there."""
+    corpus = SHAPES[shape]
+    _init.init(tmp_path, corpus)
+    assert _settings.read_project_file(tmp_path).corpus == replace(corpus, analyzer=corpus.analyzer_name)
+    folder = write(tmp_path / "collection", vectors=corpus.vector is not None)
+    collection = _collection.read(folder)
+    for added in (len(IDS), 0):
+        imported = _ingest.ingest(database, tmp_path, corpus, collection, "shape", "default")
+        assert (imported.documents, imported.questions) == (added, added)
+    evaluation = evaluate(database, Options([len(IDS)]))
+    assert {row["retriever"] for row in evaluation.runs} == ({"bm25", "vector", "hybrid"} if corpus.vector else {"bm25"})
+    assert {row["recall"] for row in evaluation.runs} == {1.0}
+    assert database.value("RETURN fn::check()") == []
+    assert _schema.drift(database, tmp_path) == []
+
+
+def test_a_trial_says_what_would_be_imported_and_stores_nothing(
+    database: Database, project: Path, collection: Path, tmp_path: Path
+) -> None:
+    told = ingest(database, project, collection, dry_run=True)
+    assert (told.documents, told.questions, told.documents_there) == (len(IDS), len(IDS), 0)
+    assert database.value("INFO FOR DB")["tables"] == {}
+    assert ingest(database, project, collection) == told
+    told = ingest(database, project, collection, dry_run=True)
+    assert (told.documents, told.questions, told.documents_there) == (0, 0, len(IDS))
+    shown = surrecall(
+        "import", "collection", str(collection), "--dry-run", "--url", f"surrealkv://{tmp_path / 'no'}", cwd=project
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert f"would import {len(IDS)} documents" in shown.stdout
+    assert not (tmp_path / "no").exists()
 
 
 def test_a_second_import_changes_nothing(database: Database, project: Path, collection: Path) -> None:
@@ -376,10 +423,11 @@ def test_init_writes_over_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("--table", "my paper"), "is no plain name"),
+        (("--table", ""), "is no name"),
+        (("--field", "a..b"), "is no field"),
         (("--table", "question"), "is a table of surrecall's own"),
         (("--field", "title"), "three fields"),
-        (("--vector", "content"), "three fields"),
+        (("--vector", "content"), "given twice"),
         (("--distance", "cosinus"), "COSINE, EUCLIDEAN"),
         (("--dimension", "0"), "1 to 65536"),
         (("--pool", "0"), "1 to 10000"),

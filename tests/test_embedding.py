@@ -13,7 +13,7 @@ import time
 import types
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,6 +36,7 @@ from surrecall import (
     _embedding_rows,
     _files,
     _init,
+    _schema,
     evaluate,
 )
 from surrecall._corpus import Corpus
@@ -45,7 +46,7 @@ from surrecall._embedders.openai import OpenAI, _asked_wait, checked_endpoint
 from test_cli import environment, surrecall
 
 DIMENSION = 8
-CORPUS = Corpus("paper", "abstract", "vec", DIMENSION)
+CORPUS = Corpus("paper", ("abstract",), "vec", DIMENSION)
 IDS = ("007", "7", "a-b", "x⟩y'z", "https://e.org/a#b", "🙂", 7)
 # the key of every test; it may stand nowhere
 KEY = "sk-so-secret-0123456789"
@@ -256,6 +257,8 @@ def test_a_corpus_that_is_not_known_or_has_no_vectors(schema: Database, folder: 
     aside = Corpus("paper", "a", "v", 4, adopted=True, vector_table="vectors", link="paper")
     with pytest.raises(UsageError, match="the vectors of paper are in vectors"):
         _embed.places(aside, folder, schema)
+    several = Corpus("paper", ("title", "abstract", "keys"), "v", 4)
+    assert _embed.places(several, folder, schema)[1].texts == ("abstract", "keys")
     assert [place.role for place in _embed.places(aside, folder, schema, ["question"])] == ["question"]
 
 
@@ -526,8 +529,8 @@ class Meddling:
 def embed_with(database: Database, with_model: Embedder, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> _embed.Embedded:
     with monkeypatch.context() as patch:
         patch.setattr(_embed, "_embedder", lambda *_: with_model)
-        where = [_embedding_rows.Place("question", "question", "text", "embedding", DIMENSION),
-                 _embedding_rows.Place("document", "paper", "abstract", "vec", DIMENSION)]  # fmt: skip
+        where = [_embedding_rows.Place("question", "question", ("text",), "embedding", DIMENSION),
+                 _embedding_rows.Place("document", "paper", ("abstract",), "vec", DIMENSION)]  # fmt: skip
         return _embed.embed(database, where, _embed.Asked(**{"embedder": Kind.OPENAI, "model": with_model.model, **asked}))
 
 
@@ -683,9 +686,9 @@ def test_what_was_left_out_is_said(desk: Desk) -> None:
 def test_vectors_of_an_unknown_model(desk: Desk) -> None:
     with Database(desk.settings) as database:
         database.run("UPDATE paper:⟨7⟩ SET vec = [1,0,0,0,0,0,0,0]; UPDATE question:one SET embedding = [1,0,0,0,0,0,0,0];")
-    assert "question.embedding holds 1 vectors whose model is not recorded" in desk.embed("-e", "hashing", code=2)
+    assert "question.embedding holds 1 vector whose model is not recorded" in desk.embed("-e", "hashing", code=2)
     shown = desk.embed("-e", "hashing", "--documents-only", code=2)
-    assert "paper.vec holds 1 vectors whose model is not recorded" in shown
+    assert "paper.vec holds 1 vector whose model is not recorded" in shown
     assert "--same-model states that they are of hashing-1, --all replaces them" in shown
     assert desk.without() == [6, 2]
     # unknown is no other: it is evaluated, and check says nothing of it
@@ -697,7 +700,7 @@ def test_vectors_of_an_unknown_model(desk: Desk) -> None:
     # new ones of nobody knows which model: of a question it is seen
     with Database(desk.settings) as database:
         database.run("CREATE question:late SET text = 'late', relevant = [paper:⟨7⟩], embedding = [1,0,0,0,0,0,0,0]")
-    assert "holds 1 vectors whose model" in desk.embed(code=2)
+    assert "holds 1 vector whose model" in desk.embed(code=2)
     assert "nothing to embed" in desk.embed("--same-model")
     assert desk.embed() == "nothing to embed: 4 questions and 7 documents have their vectors"
 
@@ -737,20 +740,45 @@ def test_a_foreign_table_of_any_ids_read_in_pages(empty: Database, folder: Path,
     empty.run("DEFINE TABLE ⟨my papers⟩ SCHEMALESS COMMENT 'mine'")
     before = empty.value("INFO FOR DB"), empty.value("INFO FOR TABLE ⟨my papers⟩")
     for name in ids:
-        row = {"meta": {"the body": f"body of {name}"}, "title": 5, "set": "x", "v": {"e": []}}
+        row = {"meta": {"the body": f"body of {name}"}, "more": ["a", "b", 7], "title": 5, "set": "x", "v": {"e": []}}
         empty.run("CREATE $id CONTENT $row", id=RecordID(odd, name), row=row)
     where = [
-        _embedding_rows.Place("question", "question", "text", "embedding", 8),
-        _embedding_rows.Place("document", odd, "meta.the body", "v.e", 8),
+        _embedding_rows.Place("question", "question", ("text",), "embedding", 8),
+        _embedding_rows.Place("document", odd, ("meta.the body", "more", "gone"), "v.e", 8),
     ]
     done = _embed.embed(empty, where, _embed.Asked(embedder=Kind.HASHING, batch=2))
     assert done.filled[1].embedded == len(ids)
     for name in ids:
         row = empty.value("SELECT * FROM ONLY $id", id=RecordID(odd, name))
-        assert row["v"]["e"] == Hashing(8).embed([f"body of {name}"])[0], name
+        assert row["v"]["e"] == Hashing(8).embed([f"body of {name}\na\nb"])[0], name
     assert (empty.value("INFO FOR DB"), empty.value("INFO FOR TABLE ⟨my papers⟩")) == before
     again = _embed.embed(empty, where, _embed.Asked(embedder=Kind.HASHING, every=True, batch=2))
     assert again.filled[1].embedded == len(ids)
+
+
+def test_under_other_names(pytestconfig: pytest.Config, engine: str, tmp_path: Path) -> None:
+    names = {"question": "golden", "embedding_model": "made_by", "fn::require_model": "fn::require_maker"}
+    corpus = replace(CORPUS, names=names)
+    _init.init(tmp_path, corpus)
+    with Database(replace(fresh_settings(pytestconfig, engine), names=names)) as database:
+        database.run_as_written("CREATE question:quiz SET text = 'ours'; CREATE embedding_model:car SET wheels = 4;")
+        _schema.apply(database, tmp_path)
+        database.run("CREATE paper:a SET abstract = 'a'; CREATE question:q SET text = 'q', relevant = [paper:a];")
+        where = _embed.places(corpus, tmp_path, database)
+        done = _embed.embed(database, where, _embed.Asked(embedder=Kind.HASHING))
+        assert [(part.field, part.embedded) for part in done.filled] == [("golden.embedding", 1), ("paper.vec", 1)]
+        assert database.run_as_written("SELECT VALUE model FROM made_by; SELECT VALUE embedding_model FROM golden;") == [
+            ["hashing-1", "hashing-1"],
+            ["hashing-1"],
+        ]
+        with pytest.raises(UsageError, match=r"golden\.embedding holds vectors of hashing-1, not of m-2"):
+            _embed.count(database, where, _embed.Asked(embedder=Kind.OPENAI, model="m-2"))
+        _embed.embed(database, where, _embed.Asked(every=True))
+        evaluate(database, Options([1]))
+        database.run("UPDATE question SET embedding_model = 'm-2'")
+        with pytest.raises(DataError, match="the documents of hashing-1"):
+            evaluate(database, Options([1]))
+        assert database.run_as_written("SELECT * OMIT id FROM question, embedding_model") == [[{"text": "ours"}, {"wheels": 4}]]
 
 
 # a model on this machine
@@ -806,7 +834,7 @@ def test_without_the_extra(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_schema_of_before(empty: Database) -> None:
     empty.run("DEFINE TABLE question")
-    where = [_embedding_rows.Place("question", "question", "text", "embedding", 8)]
+    where = [_embedding_rows.Place("question", "question", ("text",), "embedding", 8)]
     with pytest.raises(SurrecallError, match="embedding_model") as caught:
         _embed.embed(empty, where, _embed.Asked(embedder=Kind.HASHING))
     assert caught.value.hint == "surrecall apply"

@@ -20,7 +20,7 @@ from surrecall._embedders.sentence_transformers import SentenceTransformers
 from surrecall._embedding_rows import Count, Place, Row, Rows
 from surrecall._errors import DatabaseError, DataError, EmbeddingError, UsageError
 from surrecall._evaluation import Interrupted
-from surrecall._render import record_text
+from surrecall._render import counted, record_text
 from surrecall._retry import retried
 
 # a row whose text changes while it is embedded is embedded again, so often
@@ -42,7 +42,6 @@ UPDATE type::record('embedding_model', [$table, $field]) SET next.after = $after
 _AFTER = "RETURN type::record('embedding_model', [$table, $field]).next.after"
 
 Progress = Callable[[int, int], None]
-
 
 _ROLES = ("question", "document")
 
@@ -125,12 +124,14 @@ def places(corpus: Corpus | None, project: Path, database: Database, roles: Sequ
             "surrecall.toml of this folder has no [corpus], so the table is not known",
             "surrecall init --table … --field … --vector … --dimension …",
         )
-    table, text, vector, dimension = (
-        ("article", "content", "embedding", 4) if corpus is None else (corpus.table, corpus.body, corpus.vector, corpus.dimension)
+    table, texts, vector, dimension = (
+        ("article", ("content",), "embedding", 4)
+        if corpus is None
+        else (corpus.table, corpus.texts, corpus.vector, corpus.dimension)
     )
     if vector is None:
         raise UsageError(f"{table} has no vector field", "surrecall init --vector … --dimension … names one")
-    questions = Place("question", database.table("question"), "text", "embedding", dimension)
+    questions = Place("question", database.table("question"), ("text",), "embedding", dimension)
     if corpus is not None and corpus.vector_table:
         if "document" in roles:
             raise UsageError(
@@ -138,7 +139,9 @@ def places(corpus: Corpus | None, project: Path, database: Database, roles: Sequ
                 "embed them with what made them; surrecall embed --questions-only fills the questions",
             )
         return [questions]
-    return [questions, Place("document", table, text, vector, dimension)]
+    # a title among them stands before them anyway
+    texts = tuple(name for name in texts if name != "title") or texts
+    return [questions, Place("document", table, texts, vector, dimension)]
 
 
 def count(database: Database, where: Sequence[Place], asked: Asked) -> Embedded:
@@ -411,7 +414,7 @@ def _refuse_unknown(recorded: Sequence[dict[str, Any]], parts: Sequence[_Part], 
             and (place.role == "question" or (place.table, place.vector) not in known)
         ):
             raise UsageError(
-                f"{place.label} holds {unknown} vectors whose model is not recorded",
+                f"{place.label} holds {counted(unknown, 'vector')} whose model is not recorded",
                 f"--same-model states that they are of {how.model}, --all replaces them",
             )
 

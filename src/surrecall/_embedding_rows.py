@@ -22,14 +22,14 @@ _STORED_AT_ONCE = 32
 
 @dataclass(frozen=True)
 class Place:
-    """A field that holds vectors of `dimension` numbers, made from the field `text`; both may be dotted paths.
+    """A field that holds vectors of `dimension` numbers, made from the fields `texts`; all may be dotted paths.
 
     `role` is 'question' or 'document'; `table` is the name that the table has in this database.
     """
 
     role: str
     table: str
-    text: str
+    texts: tuple[str, ...]
     vector: str
     dimension: int
 
@@ -50,10 +50,10 @@ class Count:
 
 @dataclass(frozen=True)
 class Row:
-    """One row as it was read; `has_vector` says whether it has one already."""
+    """One row as it was read: `texts` in the order of the place's; `has_vector` says whether it has one already."""
 
     id: RecordID
-    text: Any
+    texts: list[Any]
     title: Any
     has_vector: bool
 
@@ -61,8 +61,17 @@ class Row:
     def whole(self) -> str:
         """What is embedded: the title where there is one that does not open the text already, and the text."""
         title = self.title.strip() if isinstance(self.title, str) else ""
-        text = self.text if isinstance(self.text, str) else ""
+        text = "\n".join(part for part in _strings(self.texts) if part.strip())
         return text if not title or text.lstrip().startswith(title) else f"{title}\n{text}".rstrip()
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The texts of a field, which may be a list of them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _strings(part)
 
 
 class Rows:
@@ -72,7 +81,8 @@ class Rows:
         self._database = database
         self._place = place
         self._set = question_set
-        self._text, self._vector = _quoting.path(place.text), _quoting.path(place.vector)
+        self._texts = f"[{', '.join(map(_quoting.path, place.texts))}]"
+        self._vector = _quoting.path(place.vector)
         self._lacking = f"({self._vector} ?? []) = []"
 
     def count(self) -> Count:
@@ -92,9 +102,8 @@ class Rows:
 
     def read(self, ids: Sequence[RecordID], *, every: bool) -> list[Row]:
         """The rows of these ids that are still there, and still lack a vector unless `every`."""
-        statement = (
-            f"SELECT id, {self._text} AS text, title, !({self._lacking}) AS has_vector FROM $ids WHERE $every OR {self._lacking}"
-        )
+        fields = f"id, {self._texts} AS texts, title, !({self._lacking}) AS has_vector"
+        statement = f"SELECT {fields} FROM $ids WHERE $every OR {self._lacking}"
         return [Row(**row) for row in self._database.value(statement, ids=list(ids), every=every)]
 
     def store(
@@ -120,9 +129,9 @@ class Rows:
         for number, (row, vector) in enumerate(zip(rows, vectors, strict=True)):
             updates.append(
                 f"LET $done{number} = (UPDATE $id{number} SET {self._vector} = $vector{number}{named} "
-                f"WHERE {self._text} = $text{number} AND title = $title{number}{free} RETURN VALUE id);"
+                f"WHERE {self._texts} = $texts{number} AND title = $title{number}{free} RETURN VALUE id);"
             )
-            variables |= {f"id{number}": row.id, f"text{number}": row.text, f"title{number}": row.title}
+            variables |= {f"id{number}": row.id, f"texts{number}": row.texts, f"title{number}": row.title}
             variables[f"vector{number}"] = list(vector)
         together = ", ".join(f"$done{number}" for number in range(len(rows)))
         statements = "\n".join(

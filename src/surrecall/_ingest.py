@@ -76,8 +76,10 @@ def ingest(
     source: str,
     question_set: str,
     progress: Progress = lambda _done, _all: None,
+    *,
+    dry_run: bool = False,
 ) -> Imported:
-    """Load a collection; a second time changes nothing.
+    """Load a collection; a second time changes nothing. `dry_run` only says what would be added.
 
     Raises DataError when a vector has another dimension than the corpus, or an id is there with another content; then, as
     after any failure, what this call added is taken out again.
@@ -85,12 +87,14 @@ def ingest(
     _check_dimension(corpus, collection)
     documents = [_document_row(corpus, document) for document in collection.documents]
     questions = [_question_row(corpus, question, question_set, database.table("question")) for question in collection.questions]
-    indexed = prepare(database, project, corpus)
+    # the definitions must be there before rows can be compared with what is; a trial leaves them as they are
+    indexed = True if dry_run else prepare(database, project, corpus)
     new_documents = _new(database, documents, _same_documents(corpus))
     new_questions = _new(database, questions, _SAME_QUESTIONS)
-    with logged(database, source, len(new_documents), len(new_questions)) as added:
-        add_documents(database, project, corpus, new_documents, added, indexed=indexed, progress=progress)
-        add_questions(database, new_questions, added)
+    if not dry_run:
+        with logged(database, source, len(new_documents), len(new_questions)) as added:
+            add_documents(database, project, corpus, new_documents, added, indexed=indexed, progress=progress)
+            add_questions(database, new_questions, added)
     return Imported(
         documents=len(new_documents),
         questions=len(new_questions),

@@ -16,6 +16,7 @@ def import_collection(
     context: Context,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with documents, questions and labels.")],
     question_set: Annotated[str, typer.Option("--set", help="Golden set that the questions go to.")] = "default",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be imported, and store nothing.")] = False,
     as_json: Json = False,
 ) -> None:
     """Load a collection in the BEIR form: docs.jsonl or corpus.jsonl, queries.jsonl, qrels.tsv or qrels/test.tsv.
@@ -28,14 +29,15 @@ def import_collection(
     """
     corpus = corpus_of(context)
     collection = _collection.read(folder)
-    with context.open(create=True) as database, progress_bar(context, "importing") as advance:
-        imported = _ingest.ingest(database, context.folder, corpus, collection, folder.resolve().name, question_set, advance)
+    source = folder.resolve().name
+    with context.open(create=not dry_run, trial=dry_run) as database, progress_bar(context, "importing") as advance:
+        imported = _ingest.ingest(database, context.folder, corpus, collection, source, question_set, advance, dry_run=dry_run)
     if as_json:
         _render.print_json(context.out, imported)
         return
-    context.out.print(
-        f"imported {imported.documents} documents, {imported.questions} questions, {imported.labels} labels", highlight=False
-    )
+    did = "would import" if dry_run else "imported"
+    what = f"{imported.documents} documents, {imported.questions} questions, {imported.labels} labels"
+    context.out.print(f"{did} {what}", highlight=False)
     if collection.documents[0].vector is None:
         context.warn("the collection has no vectors, so vector and hybrid search fail; evaluate -r bm25 works")
     print_counts(
