@@ -15,6 +15,7 @@ from surrealdb import RecordID
 from conftest import fresh_settings
 from surrecall import Database, DataError, Options, SchemaError, UsageError, _init, _inventory, _schema, evaluate
 from surrecall._corpus import Corpus
+from surrecall._export import source
 from surrecall._export.output import Lines
 from surrecall._snapshot import load, write
 from surrecall._snapshot.form import Reader
@@ -162,6 +163,24 @@ def test_everything_comes_back_as_it_was(database: Database, other: Database, pr
         other.run("DELETE paper:⟨007⟩")
 
 
+def test_chunks_come_along(database: Database, other: Database, project: Path, tmp_path: Path) -> None:
+    fill(database, project)
+    registry = project / "surql" / "corpus" / "retrievers.toml"
+    registry.write_text(registry.read_text() + '[pieces]\ncall = "SELECT VALUE id FROM piece LIMIT $k"\nreturns = "piece"\n')
+    database.run(
+        "DEFINE TABLE piece SCHEMAFULL; DEFINE FIELD of ON piece TYPE record<paper>; CREATE piece:⟨a b⟩ SET of = paper:7"
+    )
+    _schema.apply(database, project)
+    tables = write.tables_of(database, source.Source("paper", "abstract", "embedding"))
+    assert tables == ["paper", "piece"]
+    with (tmp_path / "one").open("wb") as file:
+        write.write(database, project, tables, Lines(file))
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    load.load(other, folder, Reader(tmp_path / "one"))
+    assert other.value("SELECT * FROM piece") == database.value("SELECT * FROM piece") != []
+
+
 def test_a_file_that_is_not_whole_is_refused(database: Database, other: Database, project: Path, tmp_path: Path) -> None:
     fill(database, project)
     whole = snapshot(database, project, tmp_path / "whole").read_bytes()
@@ -208,6 +227,7 @@ def test_what_differs_or_fails_is_taken_back(
     faults = {
         "fn::corpus_hash": ("{ abstract: ", "{ abstract: 'another' + "),
         "golden sets": ("relevant: [paper:`7`]", "relevant: [paper:7]"),
+        "a row of paper did not come back": ("seen: 5, ", "seen: 2 + 4, "),
         "arse error": ("{ abstract", "/* { abstract"),
         "does not exist": ("relevant: [paper:`7`]", "relevant: [paper:nowhere]"),
     }
@@ -296,11 +316,60 @@ def test_the_commands(tmp_path: Path) -> None:
     assert surrecall("snapshot", "x.snapshot", cwd=here, env=env).stdout == "wrote 1 document, 1 question to x.snapshot\n"
     again = surrecall("snapshot", "x.snapshot", cwd=here, env=env)
     assert (again.returncode, "is there already" in again.stderr, "--force" in again.stderr) == (2, True, True)
-    done = surrecall("import", "snapshot", "../here/x.snapshot", cwd=there, env=other)
+    # where the database is stays as this folder says
+    (there / "surrecall.toml").write_text(f'[database]\nurl = "{other["SURREAL_URL"]}"\n')
+    done = surrecall("import", "snapshot", "../here/x.snapshot", cwd=there)
+    assert (there / "surrecall.toml").read_text().startswith((here / "surrecall.toml").read_text())
+    assert other["SURREAL_URL"] in (there / "surrecall.toml").read_text()
     assert done.returncode == 0
     assert "loaded 1 document and 1 question, equal to their source" in done.stdout
     assert surrecall("check", cwd=there, env=other).returncode == 0
-    assert surrecall("snapshot", "-", cwd=there, env=other).stdout == (here / "x.snapshot").read_text()
+    assert surrecall("snapshot", "-", cwd=there).stdout == (here / "x.snapshot").read_text()
+
+
+ADOPTED = """
+DEFINE ANALYZER en TOKENIZERS blank, class FILTERS lowercase, snowball(english);
+DEFINE TABLE `my docs` SCHEMALESS;
+DEFINE INDEX ft ON `my docs` FIELDS meta.body FULLTEXT ANALYZER en BM25;
+DEFINE TABLE vec SCHEMAFULL; DEFINE FIELD of ON vec TYPE record<`my docs`>; DEFINE FIELD v ON vec TYPE array<float>;
+DEFINE INDEX hx ON vec FIELDS v HNSW DIMENSION 3 DIST COSINE;
+DEFINE TABLE question SCHEMALESS; CREATE question:theirs SET a = 1;
+DEFINE FUNCTION fn::search_mine($q: string, $k: int) {
+  RETURN (SELECT id, search::score(1) AS score FROM `my docs` WHERE meta.body @1,OR@ $q ORDER BY score DESC, id LIMIT $k)
+};
+DEFINE EVENT told ON `my docs` THEN { CREATE told SET of = $after.id };
+FOR $n IN 0..20 {
+  LET $id = type::record('my docs', IF $n % 2 = 0 { $n } ELSE { 'x ' + <string> $n });
+  CREATE $id SET meta = { body: 'word' + <string> $n + ' common question fn::score' }, at = time::now();
+  CREATE vec SET of = $id, v = [$n + 1, 1, 2];
+};
+"""
+
+
+def test_an_adopted_corpus_under_other_names(tmp_path: Path) -> None:
+    env = {"SURREAL_URL": f"surrealkv://{tmp_path}/a.db"}
+    other = {"SURREAL_URL": f"surrealkv://{tmp_path}/b.db"}
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    with Database(_settings(env)) as database:
+        database.run_as_written(ADOPTED)
+    (here / "q.csv").write_text("id,text,relevant\nq1,question word3,x 3\nq2,word4,4\n")
+    commands = [("init", "--adopt", "--rename", "question=golden"), ("import", "questions", "q.csv"), ("snapshot", "../s.surql")]
+    for arguments in commands:
+        done = surrecall(*arguments, cwd=here, env=env)
+        assert done.returncode == 0, done.stderr
+    done = surrecall("import", "snapshot", "../s.surql", cwd=there, env=other)
+    assert done.returncode == 0, done.stderr
+    assert surrecall("snapshot", "-", cwd=there, env=other).stdout == (tmp_path / "s.surql").read_text()
+    runs = []
+    for folder, place in ((here, env), (there, other)):
+        assert surrecall("evaluate", "-k", "5", "-r", "bm25", "-r", "search_mine", cwd=folder, env=place).returncode == 0
+        runs.append(surrecall("export", "run", "-", "-r", "bm25", "--format", "csv", cwd=folder, env=place).stdout)
+    assert runs[0] == runs[1]
+    assert "q1,x 3,1," in runs[0]
+    with Database(_settings(other)) as database:
+        assert not {"question", "told"} & database.value("INFO FOR DB")["tables"].keys()
 
 
 def _settings(env: dict[str, str]) -> Any:

@@ -12,7 +12,6 @@ from surrecall import _render
 from surrecall._cli._app import Context, Json, command, import_app, progress_bar
 from surrecall._cli._export import Force
 from surrecall._render import counted
-from surrecall._settings import PROJECT_FILE
 from surrecall._snapshot.form import Reader
 from surrecall._snapshot.load import load, project_settings
 
@@ -33,7 +32,7 @@ def import_snapshot(
     Example: surrecall import snapshot papers.snapshot
     """
     snapshot = Reader(file)
-    if not (context.folder / PROJECT_FILE).exists():
+    if context.project.corpus is None:
         # the snapshot brings the project along; where the database is, it does not say
         told = project_settings(snapshot)
         context = replace(context, project=replace(told, database=context.project.database))

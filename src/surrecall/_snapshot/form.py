@@ -49,7 +49,7 @@ class Kind(StrEnum):
 class Header:
     """The first line: what the file holds, and what the database that it came from gave for it.
 
-    `tables` are the corpus table first, and beside it the one that holds its vectors if that is another; rows by table.
+    `tables` are the corpus table first, then those of its vectors and chunks where these are others; rows by table.
     `golden_sets` are fn::golden_set_hash and number of questions by set.
     """
 
@@ -61,8 +61,13 @@ class Header:
 
     @property
     def documents(self) -> int:
-        """Rows of all tables."""
-        return sum(self.tables.values())
+        """Rows of the corpus table."""
+        return next(iter(self.tables.values()))
+
+    @property
+    def rows(self) -> int:
+        """Rows of all tables, and questions."""
+        return sum(self.tables.values()) + self.questions
 
     @property
     def questions(self) -> int:
@@ -149,6 +154,13 @@ class Reader:
                 _, kind, count, label = head.decode().split(" ", 3)
                 text = b"".join(file.readline() for _ in range(int(count))).decode().removesuffix("\n")
                 yield Block(Kind(kind), json.loads(label), text)
+
+    def rows(self, label: str) -> Iterator[str]:
+        """The rows of a table, as they are printed."""
+        for block in self.blocks():
+            if block.kind in (Kind.DOCUMENTS, Kind.QUESTIONS) and block.label == label:
+                for line in block.text.split("\n")[1:-1]:
+                    yield line.removesuffix(",")
 
     def files(self) -> dict[str, str]:
         """The files of the project, text by name."""

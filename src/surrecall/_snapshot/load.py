@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from surrecall._database import Database
 from surrecall._errors import DataError, SchemaError, SurrecallError, UsageError
 from surrecall._settings import PROJECT_FILE, ProjectFile, read_project_file
 from surrecall._snapshot import write
-from surrecall._snapshot.form import Block, Header, Kind, Reader
+from surrecall._snapshot.form import Block, Kind, Reader
 
 _ANY = "RETURN (SELECT VALUE id FROM type::table($table) LIMIT 1).len() > 0"
 _UNFINISHED = "SELECT VALUE id FROM import_log WHERE source = $source AND finished = NONE"
@@ -78,9 +79,11 @@ def load(
             row = {"source": source, "documents": header.documents, "questions": header.questions}
             database.run("CREATE import_log CONTENT $row RETURN NONE", row=row)
         _load_rows(database, snapshot, progress, resumed=resumed)
-        _refuse_difference(database, header)
+        _refuse_difference(database, snapshot)
         for name in new_files:
-            _write_file(folder / name, files[name])
+            own = _own_database(folder) if name == PROJECT_FILE else ""
+            between = "\n" if own and not files[name].endswith("\n") else ""
+            _write_file(folder / name, files[name] + between + own)
         database.run(_FINISHED, source=source)
     return Loaded(header.documents, header.questions, len(header.golden_sets), new_files, header.corpus_hash)
 
@@ -103,6 +106,9 @@ def project_settings(snapshot: Reader) -> ProjectFile:
 def _new_files(folder: Path, files: dict[str, str], *, force: bool) -> list[str]:
     """The files to write. Raises UsageError when the folder has others of their names, or a project of its own."""
     there = write.project_files(folder)
+    if not there.get(PROJECT_FILE, "x").strip():
+        # it says where the database is, and nothing else
+        del there[PROJECT_FILE]
     other = [name for name, text in there.items() if files.get(name) != text]
     if other and not (force and set(other) <= set(files)):
         lacks = other[0] not in files
@@ -111,6 +117,12 @@ def _new_files(folder: Path, files: dict[str, str], *, force: bool) -> list[str]
             "load it in an empty folder" + ("" if lacks else ", or --force writes over it"),
         )
     return [name for name in files if there.get(name) != files[name]]
+
+
+def _own_database(folder: Path) -> str:
+    """What surrecall.toml of the folder says of the database, which stays."""
+    path = folder / PROJECT_FILE
+    return write.database_of(path.read_bytes().decode("utf-8-sig")) if path.exists() else ""
 
 
 def _refuse_rows(database: Database, tables: Sequence[str]) -> None:
@@ -146,7 +158,7 @@ def _define(database: Database, blocks: Sequence[Block]) -> None:
 
 def _load_rows(database: Database, snapshot: Reader, progress: Progress, *, resumed: bool) -> None:
     """Documents, then their indexes, which are slow to fill a row at a time, then questions."""
-    total = snapshot.header.documents + snapshot.header.questions
+    total = snapshot.header.rows
     indexes = [block for block in snapshot.blocks() if block.kind is Kind.INDEX]
     for name, table in map(_index_of, indexes):
         database.run_as_written(f"REMOVE INDEX IF EXISTS {_quoting.identifier(name)} ON {_quoting.identifier(table)}")
@@ -195,7 +207,9 @@ def _index_of(block: Block) -> tuple[str, str]:
     return name, table
 
 
-def _refuse_difference(database: Database, header: Header) -> None:
+def _refuse_difference(database: Database, snapshot: Reader) -> None:
+    """Compare fingerprints, then every field of every row."""
+    header = snapshot.header
     loaded = write.state(database, list(header.tables))
     wanted = {
         "documents": (loaded.tables, header.tables),
@@ -210,6 +224,15 @@ def _refuse_difference(database: Database, header: Header) -> None:
                 f"  {what}, here:     {ours}",
                 "load it with the surrecall and the SurrealDB that it was written with",
             )
+
+    for table in [*header.tables, database.table("question")]:
+        for ours, theirs in zip_longest(write.printed(database, table), snapshot.rows(table), fillvalue="nothing"):
+            if ours != theirs:
+                raise DataError(
+                    f"a row of {table} did not come back as it was; nothing was kept\n"
+                    f"  snapshot: {theirs[:500]}\n  here:     {ours[:500]}",
+                    "surrecall snapshot again; a value that the engine prints and does not read has to be changed at its source",
+                )
 
 
 @contextmanager

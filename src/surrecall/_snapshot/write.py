@@ -19,6 +19,8 @@ from surrecall._settings import PROJECT_FILE
 from surrecall._snapshot.form import Header, Kind, Writer
 
 _SETS = "SELECT set, count() AS questions FROM question GROUP BY set ORDER BY set"
+_RETURNED = "SELECT VALUE returns FROM retriever GROUP BY returns ORDER BY returns"
+_DATABASE = re.compile(r"^\[database\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", re.MULTILINE)
 _OF_TABLES = ("table", "field", "event")
 
 
@@ -30,7 +32,7 @@ def write(
     Raises DataError when it changed while it was read.
     """
     header = state(database, tables)
-    done, total = itertools.count(1), header.documents + header.questions
+    done, total = itertools.count(1), header.rows
 
     def told() -> None:
         progress(next(done), total)
@@ -44,16 +46,23 @@ def write(
             writer.block(Kind.DEFINE, definition.label, f"{definition.text};")
     for table in tables:
         head = f"OPTION IMPORT; INSERT INTO {_quoting.identifier(table)}"
-        writer.rows(Kind.DOCUMENTS, table, head, _printed(database, table, told))
+        writer.rows(Kind.DOCUMENTS, table, head, printed(database, table, told))
     for definition in definitions:
         if definition.kind == "index":
             writer.block(Kind.INDEX, definition.label, f"{definition.text};")
     questions = database.table("question")
-    writer.rows(Kind.QUESTIONS, questions, f"INSERT INTO {_quoting.identifier(questions)}", _printed(database, questions, told))
+    writer.rows(Kind.QUESTIONS, questions, f"INSERT INTO {_quoting.identifier(questions)}", printed(database, questions, told))
     writer.end()
     if state(database, tables) != header:
         raise DataError("documents or questions changed while they were read", "surrecall snapshot again, while nobody writes")
     return header
+
+
+def tables_of(database: Database, corpus: source.Source) -> list[str]:
+    """The tables of a snapshot: the corpus, its vectors where they are apart, and what else retrievers give, such as chunks."""
+    returned = database.value(_RETURNED)
+    there = database.value("INFO FOR DB")["tables"]
+    return list(dict.fromkeys([*corpus.tables, *(table for table in returned if table in there)]))
 
 
 def state(database: Database, tables: Sequence[str]) -> Header:
@@ -94,9 +103,15 @@ def project_files(folder: Path) -> dict[str, str]:
     return ({PROJECT_FILE: without_database(_exactly(settings))} if settings.is_file() else {}) | found
 
 
+def database_of(text: str) -> str:
+    """[database] of a surrecall.toml, as it stands there; empty without."""
+    found = _DATABASE.search(text)
+    return found[0] if found else ""
+
+
 def without_database(text: str) -> str:
     """surrecall.toml without [database], which is where one corpus is and another will not be."""
-    kept = re.sub(r"^\[database\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", "", text, flags=re.MULTILINE)
+    kept = _DATABASE.sub("", text)
     if tomllib.loads(kept) != {key: value for key, value in tomllib.loads(text).items() if key != "database"}:
         raise DataError(f"[database] of {PROJECT_FILE} can't be told from the rest", "write it as a table of its own, at the end")
     return kept
@@ -110,7 +125,8 @@ def _exactly(path: Path) -> str:
         raise SchemaError(f"{path} can't be read: {error}", "save it as UTF-8 text") from error
 
 
-def _printed(database: Database, table: str, told: Callable[[], None]) -> Iterator[str]:
+def printed(database: Database, table: str, told: Callable[[], None] = lambda: None) -> Iterator[str]:
+    """The rows of a table in id order, each as the SurrealQL that gives it again, in one line."""
     for page in pages(database, table, "id, <string> $this AS row", size="row"):
         for row in page:
             if "\n" in row["row"]:
