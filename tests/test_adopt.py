@@ -34,9 +34,10 @@ def papers(empty: Database) -> Database:
 def test_what_is_found(papers: Database) -> None:
     adopted = _adopt.adopt(papers, _adopt.Wishes(), nobody)
     corpus = adopted.corpus
-    assert (corpus.table, corpus.texts, corpus.vector) == ("my-papers", ("heading", "`full text`"), "`v-ec`")
+    assert (corpus.table, corpus.texts, corpus.vector) == ("my-papers", ("`full text`", "heading"), "`v-ec`")
     assert (corpus.dimension, corpus.distance, corpus.analyzer, corpus.reference) == (4, "COSINE", "own an", "none")
-    assert corpus.indexes == ("hw", "the words", "near")
+    assert (corpus.body, corpus.title) == ("`full text`", "heading")
+    assert corpus.indexes == ("the words", "hw", "near")
     assert adopted.rows == 40
     assert [retriever.name for retriever in adopted.extra] == ["find"]
     refused = {own.name: own.refused for own in adopted.own if own.refused}

@@ -259,7 +259,7 @@ def test_a_corpus_that_is_not_known_or_has_no_vectors(schema: Database, folder: 
         _embed.places(aside, folder, schema)
     several = Corpus("paper", ("title", "abstract", "keys"), "v", 4)
     assert _embed.places(several, folder, schema)[1].texts == ("abstract", "keys")
-    assert [place.role for place in _embed.places(aside, folder, schema, ["question"])] == ["question"]
+    assert [place.table for place in _embed.places(aside, folder, schema, ["question"])] == ["question", "vectors"]
 
 
 NONSENSE: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -689,7 +689,7 @@ def test_vectors_of_an_unknown_model(desk: Desk) -> None:
     assert "question.embedding holds 1 vector whose model is not recorded" in desk.embed("-e", "hashing", code=2)
     shown = desk.embed("-e", "hashing", "--documents-only", code=2)
     assert "paper.vec holds 1 vector whose model is not recorded" in shown
-    assert "--same-model states that they are of hashing-1, --all replaces them" in shown
+    assert "--same-model states that they are of hashing-1; --all replaces those of your documents for good" in shown
     assert desk.without() == [6, 2]
     # unknown is no other: it is evaluated, and check says nothing of it
     told = desk.value("RETURN fn::check_embeddings()")

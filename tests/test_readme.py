@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import tomllib
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 import foreign
 from conftest import ROOT
+from endpoints import Endpoint
 from surrecall import Database, Options, Settings, _retrievers, _settings, evaluate
 from test_cli import target  # noqa: F401
 from test_collection import write
@@ -133,14 +135,17 @@ def test_the_five_minutes_for_a_database_that_is_there(target: Settings, tmp_pat
             "DEFINE FUNCTION fn::shop_search($query: string, $limit: int, $language: string) { RETURN fn::find($query, $limit) };"
         )
         before = foreign.state(database)
-    (sheet,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("id,text,relevant")]
+    (sheet,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("id,text,relevant,kind")]
     header, row = sheet.splitlines()
-    assert row.endswith(",d17|d52")
-    (tmp_path / "questions.csv").write_text(f"{header}\n{row.replace('d17|d52', '17|a b/3')}\nfruit,kiwi mango,11\n")
+    assert row.endswith(",d17|d52,factual")
+    (tmp_path / "questions.csv").write_text(f"{header}\n{row.replace('d17|d52', '17|a b/3')}\nfruit,kiwi mango,11,\n")
     first, *commands = ADOPTION[0].splitlines(keepends=True)
-    assert first.startswith("export SURREAL_URL=ws://127.0.0.1:8000 SURREAL_USER=root SURREAL_PASSWORD=")
+    assert first.startswith("export SURREAL_URL=ws://127.0.0.1:8000 SURREAL_NS=shop SURREAL_DB=shop SURREAL_USER=root ")
+    endpoint = Endpoint(4)
+    threading.Thread(target=endpoint.serve_forever, daemon=True).start()
     login = {"SURREAL_USER": target.user, "SURREAL_PASSWORD": target.password} if target.user else {}
     where = {"SURREAL_URL": target.url, "SURREAL_NS": target.namespace, "SURREAL_DB": target.database} | login
+    where["OPENAI_BASE_URL"] = endpoint.url
     shown = shell("".join(commands), tmp_path, **{key: str(value) for key, value in where.items()})
     for line in (
         "found table my-papers, 40 rows",

@@ -144,7 +144,7 @@ def test_a_list_that_does_not_begin_the_longer_one_is_called_once_a_cutoff(cli: 
     backwards = "array::reverse((SELECT VALUE id FROM `my-papers` ORDER BY id LIMIT $k))"
     done = cli("retriever", "add", "backwards", backwards)
     assert done.returncode == 0, done.stderr
-    assert "its list at 10 does not begin its list at 20" in done.stdout
+    assert "asking for 20 changes the first 10" in done.stdout
     with Database(target) as database:
         evaluation = evaluate(database, Options([5, 20], retrievers=["backwards", "bm25"]))
     calls = [(call["retriever"], call["depth"]) for call in evaluation.row["calls"]]
@@ -184,7 +184,7 @@ def test_chunks_that_lead_to_documents(cli: Cli, target: Settings) -> None:  # n
         assert database.value("RETURN fn::check()") == []
     late = cli("retriever", "add", "late", CHUNK_SEARCH.replace("AND size = 5 ", ""), "--where", "$row.id.size = 5", *way)
     assert late.returncode == 0, late.stderr
-    assert re.search(r"its condition dropped \d+ of 10 rows, so fewer than k come back", late.stderr)
+    assert re.search(r"its condition dropped up to \d+ of the rows that came back, so fewer than k are left", late.stderr)
     wrong = cli("retriever", "add", "lost", CHUNK_SEARCH, "--document", "$row.document")
     assert wrong.returncode == 4
     assert "whose document is NONE, no record" in wrong.stderr
@@ -198,7 +198,7 @@ def test_names_and_questions_that_can_not_be(cli: Cli) -> None:
     assert "there is a retriever named bm25 already" in taken.stderr
     empty = cli("retriever", "add", "nothing", "[]")
     assert empty.returncode == 0
-    assert "nothing came back for this question" in empty.stderr
+    assert "nothing came back, so little was tried" in empty.stderr
     assert "there are: bm25, vector, hybrid, nothing" in cli("retriever", "test", "bm52").stderr
     dotted = cli("retriever", "add", "v1.2+x", "fn::find($question.text, $k)")
     assert dotted.returncode == 0, dotted.stderr

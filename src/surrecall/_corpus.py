@@ -71,6 +71,8 @@ class Corpus:
         fields = [self.text] if isinstance(self.text, str) else list(self.text)
         paths = tuple(_path("field", name) for name in fields)
         object.__setattr__(self, "text", paths[0] if len(paths) == 1 else paths)
+        # what has no title says so by an empty name, since TOML knows no other
+        object.__setattr__(self, "title", self.title or None)
         for name in ("vector", "link", "linked_by", "title"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _path(name, getattr(self, name)))

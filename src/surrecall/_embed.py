@@ -142,8 +142,9 @@ def places(corpus: Corpus | None, project: Path, database: Database, roles: Sequ
         # only looked at: whose vectors they are decides what the questions' may be
         return [questions, Place("document", corpus.vector_table, texts, vector, dimension)]
     # a title among them stands before them anyway
-    texts = tuple(name for name in texts if name != "title") or texts
-    return [questions, Place("document", table, texts, vector, dimension)]
+    title = (corpus.title if corpus else None) or "title"
+    texts = tuple(name for name in texts if name != title) or texts
+    return [questions, Place("document", table, texts, vector, dimension, title)]
 
 
 def count(database: Database, where: Sequence[Place], asked: Asked) -> Embedded:

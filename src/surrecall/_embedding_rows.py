@@ -22,7 +22,7 @@ _STORED_AT_ONCE = 32
 
 @dataclass(frozen=True)
 class Place:
-    """A field that holds vectors of `dimension` numbers, made from the fields `texts`; all may be dotted paths.
+    """A field that holds vectors of `dimension` numbers, made from the fields `texts` and `title`; all may be paths.
 
     `role` is 'question' or 'document'; `table` is the name that the table has in this database.
     """
@@ -32,6 +32,7 @@ class Place:
     texts: tuple[str, ...]
     vector: str
     dimension: int
+    title: str = "title"
 
     @property
     def label(self) -> str:
@@ -82,7 +83,7 @@ class Rows:
         self._place = place
         self._set = question_set
         self._texts = f"[{', '.join(map(_quoting.path, place.texts))}]"
-        self._vector = _quoting.path(place.vector)
+        self._vector, self._title = _quoting.path(place.vector), place.title
         self._lacking = f"({self._vector} ?? []) = []"
 
     def count(self) -> Count:
@@ -102,7 +103,7 @@ class Rows:
 
     def read(self, ids: Sequence[RecordID], *, every: bool) -> list[Row]:
         """The rows of these ids that are still there, and still lack a vector unless `every`."""
-        fields = f"id, {self._texts} AS texts, title, !({self._lacking}) AS has_vector"
+        fields = f"id, {self._texts} AS texts, {self._title} AS title, !({self._lacking}) AS has_vector"
         statement = f"SELECT {fields} FROM $ids WHERE $every OR {self._lacking}"
         return [Row(**row) for row in self._database.value(statement, ids=list(ids), every=every)]
 
@@ -129,7 +130,7 @@ class Rows:
         for number, (row, vector) in enumerate(zip(rows, vectors, strict=True)):
             updates.append(
                 f"LET $done{number} = (UPDATE $id{number} SET {self._vector} = $vector{number}{named} "
-                f"WHERE {self._texts} = $texts{number} AND title = $title{number}{free} RETURN VALUE id);"
+                f"WHERE {self._texts} = $texts{number} AND {self._title} = $title{number}{free} RETURN VALUE id);"
             )
             variables |= {f"id{number}": row.id, f"texts{number}": row.texts, f"title{number}": row.title}
             variables[f"vector{number}"] = list(vector)

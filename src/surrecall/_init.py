@@ -80,6 +80,7 @@ def _database(address: Settings | None) -> str:
 def _entries(corpus: Corpus) -> str:
     """TOML: a JSON string, number or list of strings is one of TOML's too. What is as it is anyway is left out."""
     values = {field.name: getattr(corpus, field.name) for field in fields(corpus) if field.name != "names"}
+    values["title"] = corpus.title or ""
     values["analyzer"] = corpus.analyzer_name if corpus.has_words else None
     plain = {field.name: field.default for field in fields(corpus) if field.name not in ("pool", "distance", "reference")}
     if corpus.vector is None:

@@ -154,7 +154,8 @@ def _show_found(context: Context, found: _adopt.Adopted) -> None:
 def _show_plan(context: Context, corpus: Corpus, files: dict[Path, str]) -> None:
     """What would be written here, and what surrecall apply would then define."""
     for path in files:
-        context.out.print(f"would write {path.relative_to(context.folder).as_posix()}", soft_wrap=True, highlight=False)
+        there = ", over what is there (--force)" if path.exists() else ""
+        context.out.print(f"would write {path.relative_to(context.folder).as_posix()}{there}", soft_wrap=True, highlight=False)
     sources = [*_files.core(corpus.names), *(_files.SourceFile(f"corpus/{path.name}", text) for path, text in files.items())]
     with _schema.scratch([file for file in sources if file.name.endswith(".surql")]) as reference:
         ours = [definition for definition in _inventory.functions_and_tables(reference).values() if definition.is_ours]
@@ -170,5 +171,6 @@ def _show_plan(context: Context, corpus: Corpus, files: dict[Path, str]) -> None
 
 def _next(corpus: Corpus) -> str:
     if corpus.adopted:
-        return "surrecall import questions FILE --labels QRELS (or surrecall apply, and CREATE question), then surrecall evaluate"
+        questions = corpus.names.get("question", "question")
+        return f"surrecall import questions FILE (or surrecall apply, and CREATE {questions}), then surrecall evaluate"
     return "surrecall import collection DIR, or surrecall apply and documents of your own"

@@ -22,7 +22,8 @@ LET $ranking = fn::ranking($retriever, $question, $k);
 LET $labels = fn::labels_of($question);
 LET $relevant = $labels[WHERE grade >= 1].document;
 RETURN $ranking.ids.map(|$id, $index| {
-  rank: $index + 1, id: $id, score: $ranking.scores[$index], title: $id.title, relevant: IF $labels.len() > 0 { $id IN $relevant }
+  rank: $index + 1, id: $id, score: $ranking.scores[$index], title: (SELECT VALUE type::field($title) FROM ONLY $id),
+  relevant: IF $labels.len() > 0 { $id IN $relevant }
 });
 """
 
@@ -48,7 +49,7 @@ def retrieve(
         known = found is not None and vector is None
         asked: Any = found if known else {"text": question, "embedding": _vector(vector)}
         try:
-            rows = database.value(_RETRIEVE, retriever=retriever, question=asked, k=depths[0])
+            rows = database.value(_RETRIEVE, retriever=retriever, question=asked, k=depths[0], title=_title(context))
         except DataError as error:
             if known or vector is not None:
                 raise
@@ -62,6 +63,11 @@ def retrieve(
         context.show(_render.table(rows, ("rank", "id", "score", "title", "relevant")))
     else:
         context.out.print("nothing came back")
+
+
+def _title(context: Context) -> str:
+    corpus = context.project.corpus
+    return (corpus.title if corpus else None) or "title"
 
 
 def find_question(database: Database, asked: str) -> RecordID | None:

@@ -43,6 +43,7 @@ def add(
 
     Example: surrecall retriever add small 'fn::chunks($question.text, $k)' --where '$row.size = 400' --document '$row.document'
     """
+    _retrievers.require_name(name)
     corpus = corpus_of(context)
     known = [retriever.name for retriever in _registry.retrievers(context.folder)]
     if name in known and not force:

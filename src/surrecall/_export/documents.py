@@ -105,7 +105,7 @@ def as_json(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checked(row: dict[str, Any], corpus: source.Source) -> dict[str, Any]:
-    for name, field in (("text", corpus.text), ("title", "title")):
+    for name, field in (("text", corpus.text), ("title", corpus.title)):
         value = row.get(name)
         if not isinstance(value, str) and (name == "text" or value is not None):
             raise DataError(

@@ -18,7 +18,7 @@ from surrecall._settings import ProjectFile
 _COUNT = "RETURN (SELECT count() FROM type::table($table) GROUP ALL)[0].count ?? 0"
 _SETS = "SELECT VALUE set FROM question GROUP BY set ORDER BY set"
 # what a SELECT takes of a document, by bound paths
-PLAIN = "id, title, type::field($text) AS text"
+PLAIN = "id, type::field($title) AS title, type::field($text) AS text"
 VECTOR = "IF $vector != NONE { type::field($vector) } AS vector"
 _OF_IDS = f"SELECT {PLAIN}, {VECTOR} FROM $ids"  # noqa: S608 - of constants
 # a condition on questions: those of a set, or of all
@@ -40,6 +40,7 @@ class Source:
     text: str
     vector: str | None
     vector_table: str | None = None
+    title: str = "title"
 
     @property
     def tables(self) -> list[str]:
@@ -49,7 +50,7 @@ class Source:
     @property
     def fields(self) -> dict[str, Any]:
         """Variables for statements that read them by type::field."""
-        return {"text": _quoting.path(self.text), "vector": self.vector and _quoting.path(self.vector)}
+        return {"text": _quoting.path(self.text), "title": self.title, "vector": self.vector and _quoting.path(self.vector)}
 
 
 # the files that are in force in a folder that has none of its own
@@ -62,7 +63,7 @@ def of_project(project: ProjectFile, folder: Path) -> Source:
         corpus = project.corpus
         # vectors in a table of their own are no field of the document
         apart = corpus.vector_table
-        return Source(corpus.table, corpus.body, None if apart else corpus.vector, apart)
+        return Source(corpus.table, corpus.body, None if apart else corpus.vector, apart, corpus.title or "title")
     if _files.corpus_folder(folder) == _files.packaged("surql") / "corpus":
         return HELP_CENTRE
     raise UsageError(
