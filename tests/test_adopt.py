@@ -97,7 +97,7 @@ def test_from_init_to_figures_and_out_again(target: Settings, tmp_path: Path) ->
 
 def test_the_help_centre_without_surrecall_is_still_a_table_that_works(help_centre: Database) -> None:
     help_centre.value("RETURN fn::record_evaluation({ k: [3] })")
-    removed = [removal.label for removal in _remove.remove(help_centre)]
+    removed = [removal.label for removal in _remove.remove(help_centre, _remove.plan(help_centre))]
     assert "the assertion of field embedding of table article" in removed
     info = help_centre.value("INFO FOR DB")
     assert (list(info["tables"]), list(info["functions"]), list(info["analyzers"])) == (["article"], [], ["help"])
@@ -306,7 +306,7 @@ def test_every_name_of_ours_can_be_another_one(papers: Database, tmp_path: Path)
     _schema.apply(papers, plain)
     papers.run(foreign.QUESTIONS)
     expected = evaluate(papers, Options([5, 20]))
-    _remove.remove(papers)
+    _remove.remove(papers, _remove.plan(papers))
 
     names = {name: f"our_{name}" for name in _names.TABLES}
     names |= {name: f"fn::ours::{name.removeprefix('fn::')}" for name in _files.our_functions()}
@@ -328,7 +328,7 @@ def test_every_name_of_ours_can_be_another_one(papers: Database, tmp_path: Path)
     assert _schema.drift(papers, other) == []
     with pytest.raises(SurrecallError, match="append-only"):
         papers.run("UPDATE eval_run SET recall = 1")
-    assert len(_remove.remove(papers)) > 70
+    assert len(_remove.remove(papers, _remove.plan(papers))) > 70
     assert set(papers.value("INFO FOR DB")["tables"]) == {"my-papers"}
 
 

@@ -110,7 +110,7 @@ def adopt(database: Database, wishes: Wishes, ask: Ask) -> Adopted:
         )
     chosen = _table(found, wishes, ask)
     corpus = _corpus(database, chosen, wishes, ask)
-    _schema.require_corpus(database, corpus.table)
+    _schema.require_corpus(database, corpus.table, corpus.names)
     refuse_taken_names(database, corpus)
     return Adopted(corpus, chosen.rows, tuple(_own_searches(database, corpus)))
 

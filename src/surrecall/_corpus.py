@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -162,8 +163,11 @@ class Corpus:
             if self._takes(template)
             for name, values in self._instances(template)
         ]
-        files = sorted((_files.SourceFile(file.name, _names.rename(file.text, self.names)) for file in files), key=_by_name)
-        registry = next(file.text for file in files if file.name == Path(_files.REGISTRY_FILE).name)
+        files = [_files.SourceFile(file.name, _names.rename(file.text, self.names)) for file in files]
+        # what the user wrote is no place for other names
+        name = Path(_files.REGISTRY_FILE).name
+        registry = "\n\n".join([next(file.text for file in files if file.name == name).rstrip(), *entries]) + "\n"
+        files = sorted((_files.SourceFile(name, registry) if file.name == name else file for file in files), key=_by_name)
         dispatcher = _retrievers.compile_dispatcher(_retrievers.parse(registry), self.names)
         return [*files, _files.SourceFile(Path(_files.DISPATCHER_FILE).name, dispatcher)]
 
@@ -192,7 +196,7 @@ class Corpus:
             lstrip_blocks=True,
             autoescape=False,  # SurrealQL, quoted by the filters below
         )
-        environment.filters |= {"id": _quoting.identifier, "q": _quoting.inside}
+        environment.filters |= {"id": _quoting.identifier, "q": _quoting.inside, "json": _json}
         return environment.get_template(template).render(
             corpus=self,
             table=_quoting.identifier(self.table),
@@ -211,6 +215,7 @@ class Corpus:
             fill_questions=self._fill_with(
                 "surrecall import collection, or CREATE your own", "surrecall import questions, or CREATE your own"
             ),
+            names=_names.told(self.names),
             mend="define it again" if self.adopted else "define it (surrecall apply)",
             pool=self.pool,
             # fewer candidates than K would come back from a smaller ef
@@ -221,6 +226,11 @@ class Corpus:
 
 def _templates() -> list[tuple[str, str]]:
     return [(path.stem, path.suffix) for path in sorted(_TEMPLATES.iterdir())]
+
+
+def _json(text: str) -> str:
+    """A string of TOML: one of JSON's, its letters as they are."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _by_name(file: _files.SourceFile) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from surrecall import _names
@@ -54,6 +55,7 @@ def _below(folder: Path, label: str) -> list[SourceFile]:
     return [SourceFile(f"{label}/{path.relative_to(folder).as_posix()}", read(path)) for path in paths]
 
 
+@cache
 def our_functions() -> frozenset[str]:
     """The functions that surrecall defines, those of every kind of corpus included, as fn::name."""
     folders = (packaged("surql") / "core", Path(__file__).parent / "templates" / "corpus")

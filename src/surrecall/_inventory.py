@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from surrecall import _quoting
+from surrecall import _files, _names, _quoting
+from surrecall._errors import SurrecallError
 
 if TYPE_CHECKING:
     from surrecall._database import Database
 
-# every function and table of ours says so at the head of its COMMENT; that is how apply tells them from the user's
-_MARK = re.compile(r"COMMENT ['\"]surrecall: ")
+# functions and tables of ours say so at the head of their COMMENT, and have a name that is ours; that is how they are told from
+# the user's, who may write what he likes into his own
+_MARK = "surrecall: "
+# the function that a trial of a retriever defines and takes away again
+PROBE = "retriever_probe_"
 _PARTS = {"fields": "field", "events": "event", "indexes": "index"}
 _REMOVE = {"analyzer": "REMOVE ANALYZER {0}", "field": "REMOVE FIELD {0} ON {1}", "index": "REMOVE INDEX {0} ON {1}"}
 
 
 @dataclass(frozen=True)
 class Definition:
-    """One definition in force: `kind` and `name`, of `table` where it is a part of one."""
+    """One definition in force: `kind` and `name`, of `table` where it is a part of one.
+
+    `is_marked` when its COMMENT names surrecall, `is_ours` when its name is one of surrecall's too.
+    """
 
     kind: str
     name: str
     text: str
     table: str | None = None
+    is_marked: bool = False
+    is_ours: bool = False
 
     @property
     def label(self) -> str:
@@ -32,11 +40,6 @@ class Definition:
         if self.kind == "function":
             return f"fn::{self.name}"
         return f"{self.kind} {self.name}" + (f" of table {self.table}" if self.table else "")
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether its COMMENT names surrecall."""
-        return _MARK.search(self.text) is not None
 
     @property
     def removal(self) -> str | None:
@@ -59,14 +62,41 @@ def everything(database: Database) -> dict[str, Definition]:
     """Functions, analyzers and tables by label, the tables with their fields, events and indexes."""
     found = functions_and_tables(database) | analyzers(database)
     for table in [definition for definition in found.values() if definition.kind == "table"]:
-        info = database.value(f"INFO FOR TABLE {_quoting.identifier(table.name)}")
-        for group, kind in _PARTS.items():
-            parts = [Definition(kind, name, text, table.name) for name, text in info[group].items()]
-            found |= {part.label: part for part in parts}
+        found |= {part.label: part for part in _parts(database, table)}
     return found
 
 
+def _parts(database: Database, table: Definition) -> list[Definition]:
+    """Fields, events and indexes of a table."""
+    name = _quoting.identifier(table.name)
+    try:
+        texts, told = database.run_as_written(f"INFO FOR TABLE {name}; INFO FOR TABLE {name} STRUCTURE;")
+    except SurrecallError:
+        # the engine can't print some fields of the user's (one that is named select); nothing of ours is among them
+        if table.is_ours:
+            raise
+        return []
+    return [
+        Definition(kind, part, text, table.name, marked, marked)
+        for group, kind in _PARTS.items()
+        for part, text in texts[group].items()
+        for marked in [_is_marked(told[group], part)]
+    ]
+
+
 def _top(database: Database, *groups: tuple[str, str]) -> dict[str, Definition]:
-    info = database.value("INFO FOR DB")
-    found = [Definition(kind, name, text) for group, kind in groups for name, text in info[group].items()]
+    texts, told = database.run_as_written("INFO FOR DB; INFO FOR DB STRUCTURE;")
+    names = database.settings.names
+    ours = {names.get(name, name).removeprefix("fn::") for name in (*_names.TABLES, *_files.our_functions())}
+    found = [
+        Definition(kind, name, text, None, marked, marked and (name in ours or name.startswith(PROBE)))
+        for group, kind in groups
+        for name, text in texts[group].items()
+        for marked in [_is_marked(told[group], name)]
+    ]
     return {definition.label: definition for definition in found}
+
+
+def _is_marked(structure: list[dict[str, Any]], name: str) -> bool:
+    """Whether the COMMENT of a definition names surrecall."""
+    return any(one["name"] == name and str(one.get("comment") or "").startswith(_MARK) for one in structure)

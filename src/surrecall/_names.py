@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from surrecall import _quoting
 from surrecall._errors import UsageError
 
 PROJECT_FILE = "surrecall.toml"
@@ -55,7 +56,11 @@ def check(names: Names, known_functions: frozenset[str]) -> dict[str, str]:
         form, example = (_FUNCTION, "fn::surrecall_score") if old.startswith("fn::") else (_TABLE, "golden_question")
         if old not in ours:
             raise UsageError(f"surrecall has no {old}", f"its tables are {', '.join(TABLES)}; its functions stand in surql/")
-        if not isinstance(new, str) or not form.fullmatch(new):
+        if (
+            not isinstance(new, str)
+            or not form.fullmatch(new)
+            or not all(map(_quoting.is_plain, new.removeprefix("fn::").split("::")))
+        ):
             raise UsageError(f"{old} can't be named {new!r}", f"for example: {example}")
         if new in ours:
             raise UsageError(f"{old} can't be named {new}, which is another name of surrecall's", f"for example: {example}")
@@ -63,6 +68,12 @@ def check(names: Names, known_functions: frozenset[str]) -> dict[str, str]:
     if taken:
         raise UsageError(f"two names are to become {taken[0]}", "give each a name of its own")
     return dict(names)
+
+
+def told(names: Names) -> list[str]:
+    """The names as a database keeps them, in fn::corpus_names: `question = golden`, `score() = our_score()`."""
+    plain = {key: f"{key.removeprefix('fn::')}()" if key.startswith("fn::") else key for pair in names.items() for key in pair}
+    return sorted(f"{plain[old]} = {plain[new]}" for old, new in names.items())
 
 
 def of_project(folder: Path) -> dict[str, str]:

@@ -17,9 +17,14 @@ _PART = re.compile(r"`((?:[^`\\]|\\.)*)`|⟨((?:[^⟩\\]|\\.)*)⟩|([^.`⟨]+)")
 
 def identifier(name: str) -> str:
     """A name as the parser takes it, in backticks where it is not plain."""
-    if _PLAIN.fullmatch(name) and not _KEYWORDS.fullmatch(name):
+    if is_plain(name):
         return name
     return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+def is_plain(name: str) -> bool:
+    """Whether the parser takes a name without quotes, wherever a name can stand."""
+    return _PLAIN.fullmatch(name) is not None and not _KEYWORDS.fullmatch(name)
 
 
 def text(value: str) -> str:

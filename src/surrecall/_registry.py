@@ -8,7 +8,7 @@ from pathlib import Path
 
 from surrecall import _files, _retrievers, _schema
 from surrecall._database import Database
-from surrecall._errors import SurrecallError, UsageError
+from surrecall._errors import UsageError
 from surrecall._retrievers import Retriever
 
 
@@ -42,17 +42,17 @@ def remove(database: Database, project: Path, name: str) -> None:
 
 def _change(database: Database, project: Path, edit: Callable[[str], str]) -> None:
     path = _own_file(project)
-    before, dispatcher = path.read_text(encoding="utf-8"), path.parent / Path(_files.DISPATCHER_FILE).name
-    generated = dispatcher.read_text(encoding="utf-8") if dispatcher.is_file() else None
-    after = edit(before.removeprefix("\ufeff"))
-    _retrievers.parse(after, str(path))
+    # bytes, so that line ends and a byte-order mark stay what they are
+    dispatcher = path.parent / Path(_files.DISPATCHER_FILE).name
+    before = {file: file.read_bytes() for file in (path, dispatcher) if file.is_file()}
+    after = edit(before[path].decode("utf-8"))
+    _retrievers.parse(after.removeprefix("\ufeff"), str(path))
     try:
-        path.write_text(after, encoding="utf-8")
+        path.write_bytes(after.encode("utf-8"))
         _schema.apply(database, project)
-    except (SurrecallError, OSError):
-        path.write_text(before, encoding="utf-8")
-        if generated is not None:
-            dispatcher.write_text(generated, encoding="utf-8")
+    except BaseException:
+        for file, content in before.items():
+            file.write_bytes(content)
         raise
 
 

@@ -7,8 +7,6 @@ import re
 import tomllib
 from dataclasses import dataclass
 
-import tomlkit
-
 from surrecall import _names, _quoting
 from surrecall._errors import UsageError
 
@@ -67,19 +65,49 @@ def entry(retriever: Retriever) -> str:
 
 
 def added(text: str, retriever: Retriever) -> str:
-    """The registry with one retriever more, at its end, or in the place of the one of that name; the rest stays as it is."""
-    if retriever.name in tomllib.loads(text):
-        document = tomlkit.parse(text)
-        document[retriever.name] = tomlkit.parse(entry(retriever))[retriever.name]
-        return tomlkit.dumps(document)
-    return f"{text.rstrip()}\n\n{entry(retriever)}\n"
+    """The registry with one retriever more, at its end, or in the place of the one of that name; the rest stays as it is.
+
+    Raises UsageError when the file is written in a way that can't be edited.
+    """
+    end = "\r\n" if "\r\n" in text else "\n"
+    made = entry(retriever).replace("\n", end)
+    block = _block(text, retriever.name)
+    before, after = (text[: block[0]], text[block[1] :]) if block else (f"{text.rstrip()}{end}{end}", "")
+    changed = f"{before}{made}{end}{after}"
+    return _checked(changed, text, retriever.name, tomllib.loads(made)[retriever.name])
 
 
 def removed(text: str, name: str) -> str:
-    """The registry without one retriever; the rest stays as it is."""
-    document = tomlkit.parse(text)
-    del document[name]
-    return tomlkit.dumps(document)
+    """The registry without one retriever; the rest stays as it is. Raises UsageError when the file can't be edited."""
+    block = _block(text, name)
+    changed = text if block is None else text[: block[0]] + text[block[1] :].lstrip("\r\n")
+    return _checked(changed, text, name, None)
+
+
+def _block(text: str, name: str) -> tuple[int, int] | None:
+    """Where the lines of a table are: from its header to its last entry; what stands before the next header is that one's."""
+    headers = [(match.start(), match[0].strip()) for match in _HEADER.finditer(text)]
+    for index, (start, header) in enumerate(headers):
+        if list(tomllib.loads(header.partition("#")[0])) == [name]:
+            stop = headers[index + 1][0] if index + 1 < len(headers) else len(text)
+            lines = text[start:stop].splitlines(keepends=True)
+            while len(lines) > 1 and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
+                lines.pop()
+            return start, start + sum(map(len, lines))
+    return None
+
+
+def _checked(changed: str, before: str, name: str, wanted: object) -> str:
+    """The changed text, once it is sure that it says what it should and nothing else."""
+    expected = tomllib.loads(before.removeprefix("\ufeff")) | {name: wanted}
+    if wanted is None:
+        del expected[name]
+    try:
+        if tomllib.loads(changed.removeprefix("\ufeff")) == expected:
+            return changed
+    except tomllib.TOMLDecodeError:
+        pass
+    raise UsageError(f"retrievers.toml writes {name} in a way that is not edited here", "edit it by hand, then surrecall apply")
 
 
 def plain(expression: str) -> str:
@@ -119,26 +147,31 @@ def compile_dispatcher(retrievers: list[Retriever], names: _names.Names | None =
     calls = [f"  IF $retriever = {_quoting.text(retriever.name)} {{ {body(retriever, names)} }};" for retriever in retrievers]
     # what the user wrote is no place for other names: it is put in after the rest was given them
     frame = _names.rename(_frame(retrievers), names or {})
-    return frame.replace(_CHAIN, "\n".join(calls))
+    return frame.replace(_ROWS, _rows(retrievers, (names or {}).get("retriever", "retriever"))).replace(_CHAIN, "\n".join(calls))
 
 
+_ROWS = "-- the rows"
 _CHAIN = "  -- the chain"
+_HEADER = re.compile(r"^[ \t]*\[[^\[\r\n][^\r\n]*\][ \t]*(#[^\r\n]*)?\r?$", re.MULTILINE)
 
 
-def _frame(retrievers: list[Retriever]) -> str:
-    there = ", ".join(retriever.name for retriever in retrievers)
+def _rows(retrievers: list[Retriever], table: str) -> str:
+    ids = ", ".join(f"type::record('{table}', {_quoting.text(retriever.name)})" for retriever in retrievers)
     rows = "\n".join(
-        f"UPSERT type::record('retriever', {_quoting.text(retriever.name)}) CONTENT {{\n"
+        f"UPSERT type::record('{table}', {_quoting.text(retriever.name)}) CONTENT {{\n"
         + "".join(f"  {key}: {value},\n" for key, value in _row(retriever, position).items())
         + "};"
         for position, retriever in enumerate(retrievers)
     )
-    ids = ", ".join(f"type::record('retriever', {_quoting.text(retriever.name)})" for retriever in retrievers)
+    return f"DELETE {table} WHERE id NOT IN [{ids}];\n{rows}"
+
+
+def _frame(retrievers: list[Retriever]) -> str:
+    there = ", ".join(retriever.name for retriever in retrievers)
     return f"""\
 -- The registry and its dispatcher. Generated from retrievers.toml; change that file, and surrecall apply makes this one anew.
 -- Why generated: no function can be called by a computed name, and a list kept by hand beside a switch kept by hand drifts apart.
-DELETE retriever WHERE id NOT IN [{ids}];
-{rows}
+{_ROWS}
 
 DEFINE FUNCTION OVERWRITE fn::retrieve_rows($retriever: string, $question: record<question> | object, $k: any) {{
   LET $question = IF type::is_record($question) {{ (SELECT * FROM ONLY $question) }} ELSE {{ $question }};

@@ -11,9 +11,12 @@ from pathlib import Path
 from surrecall import _files, _inventory, _names, _quoting, _retrievers
 from surrecall._database import Database
 from surrecall._errors import SchemaError, SurrecallError
+from surrecall._retry import retried
 from surrecall._settings import Settings
 
 _ANY_QUESTION = "RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"
+# how the comment of fn::corpus_names begins
+_NAMES_MARK = "surrecall: {table: of the documents"
 _LEFT_ALONE = "is not what surql/corpus defines, and apply leaves it alone"
 _LABELLED = re.compile(r"record<([^>|]+)>")
 _REGISTRY = "SELECT id, position, call, returns, prefix, where, document, warning FROM retriever ORDER BY position, id"
@@ -58,6 +61,8 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
     with scratch(files) as reference:
         reference_definitions = _inventory.everything(reference)
         wanted, needed = _inventory.functions_and_tables(reference), _inventory.analyzers(reference)
+    _require_written_names(project)
+    require_corpus(database, None, _names.of_project(project))
     before = _inventory.everything(database)
     _refuse_another_corpus(database, reference_definitions, before)
     _refuse_clashes(wanted, _inventory.functions_and_tables(database))
@@ -66,7 +71,8 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
     for analyzer in early:
         database.run_as_written(analyzer.text.replace("DEFINE ANALYZER", "DEFINE ANALYZER IF NOT EXISTS", 1))
     try:
-        database.run_as_written(f"BEGIN;\n{_files.joined(files)}\nCOMMIT;")
+        # two at once meet on the same definitions, and one gets a conflict
+        retried(lambda: database.run_as_written(f"BEGIN;\n{_files.joined(files)}\nCOMMIT;"))
     except SurrecallError as error:
         for analyzer in early:
             database.run(f"REMOVE ANALYZER IF EXISTS {_quoting.identifier(analyzer.name)}")
@@ -84,6 +90,19 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
         regenerated=regenerated,
         left_alone=[found for found in _differences(reference_definitions, after) if found.problem == _LEFT_ALONE],
     )
+
+
+def _require_written_names(project: Path) -> None:
+    """Raise SchemaError when surql/corpus was written for other names than surrecall.toml has now."""
+    path = _files.corpus_folder(project) / "corpus_names.surql"
+    line = re.search(r"names: \[(.*)\]", _files.read(path)) if path.is_file() else None
+    written = re.findall(r"'([^']*)'", line[1]) if line else []
+    if written != _names.told(_names.of_project(project)):
+        raise SchemaError(
+            f"surql/corpus was written for the names {', '.join(written) or 'of surrecall itself'}, and [names] of "
+            f"{_names.PROJECT_FILE} says others",
+            "put [names] back; for other names: surrecall remove, then init --rename … --force, which writes the files anew",
+        )
 
 
 def regenerate_dispatcher(project: Path) -> bool:
@@ -160,7 +179,7 @@ def _differences(wanted: dict[str, _inventory.Definition], there: dict[str, _inv
     findings += [
         Finding("schema", label, "is in the database, and in no file", "remove it, or put its file back")
         for label, found in there.items()
-        if label not in wanted and (found.is_ours or found.table in our_tables)
+        if label not in wanted and (found.is_marked or found.table in our_tables)
     ]
     return findings
 
@@ -199,24 +218,27 @@ def _refuse_clashes(wanted: dict[str, _inventory.Definition], there: dict[str, _
         )
 
 
-def evaluated_table(database: Database) -> str | None:
-    """The table that the labels of a database are of; None where surrecall is not, or has no question yet."""
-    questions = database.table("question")
-    if questions not in database.value("INFO FOR DB")["tables"]:
-        return None
-    field = database.value(f"INFO FOR TABLE {_quoting.identifier(questions)}")["fields"].get("relevant")
-    found = _LABELLED.search(field) if field else None
-    return _quoting.parts(found[1])[0] if found and database.value(_ANY_QUESTION) else None
+def require_corpus(database: Database, table: str | None, names: _names.Names) -> None:
+    """Raise SchemaError when the database evaluates another table, or has surrecall under other names than this project.
 
-
-def require_corpus(database: Database, table: str) -> None:
-    """Raise SchemaError when the database evaluates another table: figures would be of that one, and labels be refused."""
-    there = evaluated_table(database)
-    if there is not None and there != table:
-        raise SchemaError(
-            f"{database.settings.label} evaluates {there}, and its questions are labelled with it; this project is for {table}",
-            "one database evaluates one table: use another (--db), or call surrecall in the project of this one",
-        )
+    Figures would be of that table, labels be refused, and each project would take the other's functions over.
+    """
+    # by its comment, since it may go by another name itself
+    functions = database.run_as_written("INFO FOR DB STRUCTURE")[0]["functions"]
+    for name in (one["name"] for one in functions if str(one.get("comment") or "").startswith(_NAMES_MARK)):
+        there = database.run_as_written(f"RETURN fn::{name}()")[0]
+        if there["names"] != _names.told(names):
+            raise SchemaError(
+                f"{database.settings.label} has surrecall under other names ({', '.join(there['names']) or 'its own'}) than "
+                f"[names] of {_names.PROJECT_FILE} says ({', '.join(_names.told(names)) or 'none'})",
+                "call it in the project of that database; for other names: surrecall remove there, then init --rename anew",
+            )
+        if table is not None and there["table"] != table and database.value(_ANY_QUESTION):
+            raise SchemaError(
+                f"{database.settings.label} evaluates {there['table']}, and its questions are labelled with it; "
+                f"this project is for {table}",
+                "one database evaluates one table: use another (--db), or call surrecall in the project of this one",
+            )
 
 
 def _refuse_another_corpus(

@@ -100,7 +100,7 @@ class Context:
         database = Database(settings, patience=_PATIENCE)
         if self.project.corpus is not None and not any_corpus:
             try:
-                _schema.require_corpus(database, self.project.corpus.table)
+                _schema.require_corpus(database, self.project.corpus.table, settings.names)
             except SurrecallError:
                 database.close()
                 raise

@@ -17,6 +17,9 @@ def remove(
     context: Context,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go, remove nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also when something of yours uses it, or an evaluation is unfinished.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Take out of a database what surrecall put in: its tables, with questions and history, and its functions.
@@ -26,7 +29,8 @@ def remove(
     Example: surrecall remove --dry-run
     """
     with context.open(any_corpus=True) as database:
-        planned = _remove.plan(database)
+        plan = _remove.plan(database)
+        planned = plan.removals
         if planned and not dry_run and not yes:
             rows = sum(removal.rows or 0 for removal in planned)
             question = f"Remove {len(planned)} definitions and {rows} rows from {database.settings.label}?"
@@ -34,15 +38,17 @@ def remove(
                 raise UsageError(f"{question} Nobody is there to answer", "--yes removes them, --dry-run shows them")
             typer.confirm(question, abort=True, err=True)
         if not dry_run:
-            planned = _remove.remove(database)
+            planned = _remove.remove(database, plan, force=force)
     if as_json:
-        _render.print_json(context.out, {"removed": not dry_run, "definitions": planned})
+        _render.print_json(context.out, {"removed": not dry_run, "definitions": planned, "users": plan.users})
         return
     if not planned:
         context.out.print("surrecall is not in this database")
         return
     tables = [removal for removal in planned if removal.rows is not None]
     if dry_run:
+        for user in plan.users:
+            context.warn(f"{user} is yours and uses what would go; it is refused, unless --force")
         for removal in planned:
             with_rows = f", {_render.counted(removal.rows, 'row')}" if removal.rows is not None else ""
             context.out.print(f"would remove {removal.label}{with_rows}", soft_wrap=True, markup=False, highlight=False)
