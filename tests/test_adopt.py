@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import json
 import tomllib
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import foreign
-from surrecall import Database, Options, Settings, _adopt, _files, _init, _names, _remove, _schema, _settings, evaluate
+from servers import Server
+from surrecall import (
+    Database,
+    Options,
+    Settings,
+    _adopt,
+    _files,
+    _init,
+    _names,
+    _quoting,
+    _registry,
+    _remove,
+    _retriever_check,
+    _schema,
+    _settings,
+    evaluate,
+)
 from surrecall._cli import init as _cli_init
+from surrecall._corpus import Corpus
 from surrecall._errors import SchemaError, SurrecallError, UsageError
+from surrecall._retrievers import Retriever
 from test_cli import surrecall, target  # noqa: F401
 
 
@@ -262,6 +281,209 @@ DEFINE FUNCTION fn::search_vec($v: array) { RETURN $v };
 DEFINE FUNCTION fn::score($v: array) { RETURN $v };
 """
 RENAMED = (("question", "golden_question"), ("fn::search_vec", "fn::surrecall_search_vec"), ("fn::score", "fn::surrecall_score"))
+
+
+THEIRS = """
+DEFINE TABLE notes SCHEMALESS COMMENT 'surrecall: what we learned from it';
+DEFINE TABLE quoted SCHEMALESS PERMISSIONS FOR select WHERE note != "COMMENT 'surrecall: x'";
+DEFINE FUNCTION fn::tricky() { RETURN "COMMENT 'surrecall: not ours'" };
+DEFINE FUNCTION fn::honest() { RETURN 1 } COMMENT 'surrecall: mine all the same';
+DEFINE TABLE thing SCHEMAFULL;
+DEFINE FIELD c ON thing TYPE option<string> ASSERT $value = NONE OR string::len($value) > 3 COMMENT 'see fn::score( for it';
+DEFINE FIELD d ON thing TYPE option<string> DEFAULT ' ASSERT ' ASSERT $value NOT IN ['a COMMENT b', 'c'];
+CREATE notes:one SET text = 'precious';
+CREATE quoted:one;
+"""
+
+
+def test_what_users_wrote_is_never_taken_for_ours(papers: Database, tmp_path: Path) -> None:
+    papers.run(THEIRS)
+    before = foreign.state(papers)
+    _init.init(tmp_path, _adopt.adopt(papers, _adopt.Wishes(table="my-papers"), nobody).corpus)
+    _schema.apply(papers, tmp_path)
+    labels = {removal.label for removal in _remove.plan(papers).removals}
+    assert not labels & {"table notes", "table quoted", "fn::tricky", "fn::honest"}
+    assert _remove.plan(papers).users == []
+    _remove.remove(papers, _remove.plan(papers))
+    assert foreign.state(papers) == before
+
+
+USES = {
+    "fn::mine": "DEFINE FUNCTION fn::mine($a: array) { RETURN fn::score($a, [], 1) }",
+    "field v of table thing": (
+        "DEFINE TABLE thing; DEFINE FIELD v ON thing TYPE option<array<float>> ASSERT $value = NONE OR ($value[0] >= 0 AND "
+        "fn::usable_vector($value, 4))"
+    ),
+    "field q of table thing": "DEFINE TABLE thing; DEFINE FIELD q ON thing TYPE option<record<question>>",
+}
+
+
+@pytest.mark.parametrize("user", USES)
+def test_what_users_built_on_ours_is_named_and_keeps_it(papers: Database, tmp_path: Path, user: str) -> None:
+    _init.init(tmp_path, _adopt.adopt(papers, _adopt.Wishes(table="my-papers"), nobody).corpus)
+    _schema.apply(papers, tmp_path)
+    papers.run(USES[user])
+    before = foreign.state(papers)
+    with pytest.raises(UsageError, match="would be left without what it uses") as refused:
+        _remove.remove(papers, _remove.plan(papers))
+    assert user in refused.value.message
+    assert foreign.state(papers) == before
+    assert _remove.remove(papers, _remove.plan(papers), force=True)
+    assert "question" not in papers.value("INFO FOR DB")["tables"]
+
+
+def test_an_unfinished_evaluation_is_not_removed_from_under_its_driver(papers: Database, tmp_path: Path) -> None:
+    _init.init(tmp_path, _adopt.adopt(papers, _adopt.Wishes(), nobody).corpus)
+    _schema.apply(papers, tmp_path)
+    papers.run(foreign.QUESTIONS)
+    papers.run("RETURN fn::evaluation_begin({ k: [5] })")
+    with pytest.raises(UsageError, match="is unfinished, and may be running"):
+        _remove.remove(papers, _remove.plan(papers))
+    assert _remove.remove(papers, _remove.plan(papers), force=True)
+
+
+def test_a_function_of_theirs_under_a_name_of_ours_stays_theirs(papers: Database, tmp_path: Path) -> None:
+    """Ours goes by another name; what calls the name is the user's, in the trial, in the registry and in what runs."""
+    body = "{ RETURN SELECT VALUE id FROM `my-papers` ORDER BY id DESC LIMIT $k }"
+    papers.run(f"DEFINE FUNCTION fn::search_bm25($q: string, $k: int) {body}")
+    adopted = _adopt.adopt(papers, _adopt.Wishes(names=(("fn::search_bm25", "fn::our_bm25"), ("question", "golden"))), nobody)
+    _init.init(tmp_path, adopted.corpus, extra=adopted.extra)
+    papers.settings = replace(papers.settings, names=_settings.read_project_file(tmp_path).names)
+    _schema.apply(papers, tmp_path)
+    last = papers.value("SELECT VALUE id FROM `my-papers` ORDER BY id DESC LIMIT 3")
+    assert papers.value("RETURN fn::retrieve('search_bm25', { text: 'apple' }, 3)") == last
+    assert papers.value("RETURN retriever:search_bm25.call") == "fn::search_bm25($question.text, $k)"
+    for number, (where, document) in enumerate(((None, None), ("true", None), ("true", "$row"))):
+        mine = Retriever(f"r{number}", "fn::search_bm25($question.text, $k)", "my-papers", where=where, document=document)
+        verdict = _retriever_check.check(papers, mine, [{"text": "apple"}], 3, adopted.corpus)
+        assert (verdict.faults, verdict.ranking) == ([], last)
+        _registry.add(papers, tmp_path, mine)
+        assert papers.value(f"RETURN fn::retrieve('r{number}', {{ text: 'apple' }}, 3)") == last
+    assert _schema.drift(papers, tmp_path) == []
+
+
+def test_two_projects_in_one_database_are_refused(papers: Database, tmp_path: Path) -> None:
+    papers.run("DEFINE TABLE book SCHEMALESS; DEFINE INDEX o ON book FIELDS t FULLTEXT ANALYZER `own an` BM25;")
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    _init.init(first, _adopt.adopt(papers, _adopt.Wishes(table="my-papers"), nobody).corpus)
+    _schema.apply(papers, first)
+    papers.run(foreign.QUESTIONS)
+    before = foreign.state(papers)
+    _init.init(second, Corpus("book", "t", adopted=True, text_indexes=["o"], analyzer="own an", names={"question": "bq"}))
+    with pytest.raises(SchemaError, match="has surrecall under other names"):
+        _schema.apply(papers, second)
+    with pytest.raises(SchemaError, match="evaluates my-papers"):
+        _adopt.adopt(papers, _adopt.Wishes(table="book"), nobody)
+    _init.init(third, Corpus("book", "t", adopted=True, text_indexes=["o"], analyzer="own an"))
+    with pytest.raises(SchemaError, match="my-papers"):
+        _schema.apply(papers, third)
+    # and names that were changed by hand, without the files
+    with (first / "surrecall.toml").open("a") as file:
+        file.write('\n[names]\nquestion = "golden"\n')
+    with pytest.raises(SchemaError, match="was written for the names of surrecall itself"):
+        _schema.apply(papers, first)
+    assert foreign.state(papers) == before
+
+
+def test_functions_that_could_do_more_than_read_are_not_tried(papers: Database) -> None:
+    papers.run("DEFINE API '/hit' FOR post THEN { CREATE hits; RETURN { status: 200, body: [] } }; DEFINE SEQUENCE sq;")
+    for name, block in {
+        "by_api": "RETURN api::invoke('/hit', { method: 'post' }).body",
+        "by_sequence": "LET $n = sequence::nextval('sq'); RETURN []",
+        "by_sleep": "LET $n = sleep(1s); RETURN []",
+        "by_insert": "insert into hits { a: 1 }; RETURN []",
+        "by_another": "RETURN fn::logged($q, $k)",
+    }.items():
+        papers.run(f"DEFINE FUNCTION fn::{name}($q: string, $k: int) {{ {block} }}")
+    before = foreign.state(papers)
+    refused = {own.name for own in _adopt.adopt(papers, _adopt.Wishes(), nobody).own if "more than read" in (own.refused or "")}
+    assert refused >= {"fn::by_api", "fn::by_sequence", "fn::by_sleep", "fn::by_insert", "fn::by_another"}
+    assert foreign.state(papers) == before
+
+
+def test_functions_whose_names_no_retriever_can_have(papers: Database, tmp_path: Path) -> None:
+    body = "($q: string, $k: int) { RETURN SELECT VALUE id FROM `my-papers` ORDER BY id LIMIT $k }"
+    for name in ("_under", "hybrid", "own::hybrid", "api::search", "api_search", "long_" * 20 + "name"):
+        papers.run(f"DEFINE FUNCTION fn::{name}{body}")
+    adopted = _adopt.adopt(papers, _adopt.Wishes(), nobody)
+    names = [retriever.name for retriever in adopted.extra]
+    assert len(set(names)) == len(names) == 7
+    _init.init(tmp_path, adopted.corpus, extra=adopted.extra)
+    _schema.apply(papers, tmp_path)
+    assert papers.value("RETURN fn::retrieve('own_hybrid', { text: 'x' }, 2).len()") == 2
+
+
+INDEXES = {
+    "missing": ("", "is missing"),
+    "over another field": (
+        "DEFINE INDEX hw ON `my-papers` FIELDS `full text` FULLTEXT ANALYZER `own an` BM25",
+        "of another kind",
+    ),
+    "a plain one": ("DEFINE INDEX hw ON `my-papers` FIELDS heading", "of another kind"),
+}
+
+
+@pytest.mark.parametrize("change", INDEXES)
+def test_an_index_that_is_no_longer_what_was_adopted(papers: Database, tmp_path: Path, change: str) -> None:
+    _init.init(tmp_path, _adopt.adopt(papers, _adopt.Wishes(), nobody).corpus)
+    _schema.apply(papers, tmp_path)
+    papers.run(foreign.QUESTIONS)
+    papers.run(f"REMOVE INDEX hw ON `my-papers`; {INDEXES[change][0]}")
+    (told,) = papers.value("RETURN fn::check_corpus()")
+    assert INDEXES[change][1] in told["problem"]
+    assert told["next"] == "DEFINE INDEX OVERWRITE hw ON `my-papers` FIELDS heading FULLTEXT ANALYZER `own an` BM25"
+    with pytest.raises(SchemaError, match="index hw on my-papers is"):
+        evaluate(papers, Options([5]))
+    papers.run(told["next"])
+    assert evaluate(papers, Options([5])).row["status"] == "complete"
+
+
+def test_a_distance_that_was_changed(papers: Database, tmp_path: Path) -> None:
+    _init.init(tmp_path, _adopt.adopt(papers, _adopt.Wishes(), nobody).corpus)
+    _schema.apply(papers, tmp_path)
+    papers.run("DEFINE INDEX OVERWRITE near ON `my-papers` FIELDS `v-ec` HNSW DIMENSION 4 DIST EUCLIDEAN")
+    assert [row["subject"] for row in papers.value("RETURN fn::check_corpus()")] == ["index near"]
+
+
+@pytest.mark.parametrize("name", ["🎉", "a`b", "c\\d", "e'f", 'g"h', "group", "ö ü", "x" * 200])
+def test_table_names_of_every_kind(empty: Database, tmp_path: Path, name: str) -> None:
+    quoted = _quoting.identifier(name)
+    empty.run(
+        f"DEFINE ANALYZER an TOKENIZERS class FILTERS lowercase; DEFINE TABLE {quoted} SCHEMALESS;"
+        f"DEFINE INDEX w ON {quoted} FIELDS body FULLTEXT ANALYZER an BM25;"
+    )
+    empty.run(f"CREATE {quoted}:one SET body = 'apple pear'; CREATE {quoted}:two SET body = 'fig'")
+    corpus = _adopt.adopt(empty, _adopt.Wishes(), nobody).corpus
+    assert corpus.table == name
+    _init.init(tmp_path, corpus)
+    assert _settings.read_project_file(tmp_path).corpus == corpus
+    _schema.apply(empty, tmp_path)
+    empty.run("CREATE question:a SET text = 'fig', relevant = [type::record($table, 'two')]", table=name)
+    assert empty.value("RETURN fn::evaluate(1)") == {"k": 1, "bm25": 1}
+    assert empty.value("RETURN fn::check()") == []
+    assert _schema.drift(empty, tmp_path) == []
+    _remove.remove(empty, _remove.plan(empty))
+    assert list(empty.value("INFO FOR DB")["tables"]) == [name]
+
+
+def test_a_table_that_the_engine_can_not_print_stands_in_nobody_s_way(papers: Database, tmp_path: Path) -> None:
+    papers.run("DEFINE TABLE strange SCHEMALESS; DEFINE FIELD `select` ON strange TYPE option<string>;")
+    _init.init(tmp_path, _adopt.adopt(papers, _adopt.Wishes(), nobody).corpus)
+    _schema.apply(papers, tmp_path)
+    assert _schema.drift(papers, tmp_path) == []
+    assert _remove.remove(papers, _remove.plan(papers))
+
+
+def test_a_database_that_is_not_there_is_not_made_by_looking(server: Server, tmp_path: Path) -> None:
+    if server.is_embedded:
+        pytest.skip("the embedded engine has a database for whoever opens it")
+    settings = server.settings(f"n{uuid.uuid4().hex}", "nowhere")
+    done = surrecall("init", "--adopt", "--dry-run", *connection(settings), cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"has no namespace {settings.namespace}" in done.stderr
+    assert "--ns names another; there are: " in done.stderr
+    with Database(replace(settings, namespace="probe", database="probe")) as database:
+        assert settings.namespace not in database.value("INFO FOR ROOT")["namespaces"]
 
 
 def test_names_that_are_taken_are_refused_with_both_definitions(papers: Database) -> None:

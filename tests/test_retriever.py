@@ -11,7 +11,7 @@ from subprocess import CompletedProcess
 import pytest
 
 import foreign
-from surrecall import Database, Options, Settings, _adopt, _init, _retrievers, _schema, evaluate
+from surrecall import Database, Options, SchemaError, Settings, _adopt, _init, _registry, _retrievers, _schema, evaluate
 from test_adopt import connection, nobody
 from test_cli import surrecall, target  # noqa: F401
 
@@ -81,6 +81,95 @@ def test_what_fails_is_refused_with_the_reason_and_changes_nothing(cli: Cli, pro
         assert done.stderr.startswith("error: mine was not added")
     assert (registry(project), (project / "surql/corpus/retrieve.surql").read_text(encoding="utf-8")) == before
     assert not [line for line in cli("check").stdout.splitlines() if "probe" in line]
+
+
+ODD_ROWS = {
+    "[`my-papers`:1, { id: `my-papers`:2 }]": "it gives ids and rows in one list",
+    "[NONE, `my-papers`:1]": "it gives NONE (none), no record id",
+    "[{ score: 2 }, { id: `my-papers`:2, score: 1 }]": "it gives NONE (none), no record id",
+    "[{ id: `my-papers`:1, score: NONE }, { id: `my-papers`:2, score: 2 }]": "some of its scores are no finite numbers",
+    "[{ id: `my-papers`:1, score: 0f/0f }, { id: `my-papers`:2, score: 1 }]": "some of its scores are no finite numbers",
+    "[`my-papers`:1, 'my-papers:2']": "no record id",
+}
+
+
+def test_lists_that_no_evaluation_would_take_are_refused_and_shown_when_forced(cli: Cli) -> None:
+    for expression, reason in ODD_ROWS.items():
+        done = cli("retriever", "add", "odd", expression)
+        assert done.returncode == 4, expression
+        assert reason in done.stderr, (expression, done.stderr)
+    forced = cli("retriever", "add", "odd", "[`my-papers`:1, 'my-papers:2']", "--force")
+    assert forced.returncode == 0, forced.stderr
+    assert cli("retriever", "test", "odd").returncode == 4
+
+
+def test_a_trial_writes_nothing(cli: Cli, target: Settings) -> None:  # noqa: F811
+    with Database(target) as database:
+        before = foreign.state(database)
+    for expression in (
+        "(CREATE audit SET x = $k RETURN VALUE `my-papers`:1)",
+        "SELECT VALUE id FROM `my-papers` ORDER BY id LIMIT $k; DELETE `my-papers`:4",
+        "SELECT VALUE id FROM `my-papers` ORDER BY id LIMIT $k } ; DELETE `my-papers`:4; { RETURN 1",
+    ):
+        done = cli("retriever", "add", "writer", expression)
+        assert done.returncode == 4, expression
+        assert "it writes (" in done.stderr
+    # words in texts and names write nothing
+    assert cli("retriever", "add", "reader", "array::slice(fn::find('how to DELETE it', $k), 0, $k)").returncode == 0
+    assert cli("retriever", "remove", "reader").returncode == 0
+    with Database(target) as database:
+        after = foreign.state(database)
+    assert after == before
+
+
+HAND_MADE = (
+    '# head\r\n\r\n[bm25]\r\ncall = "fn::search_bm25($question.text, $k)"\r\nreturns = "my-papers"\r\n\r\n'
+    "# about vector: very important\r\n[vector] # here\r\ncall = '''\r\nfn::search_vec($question.embedding,\r\n$k)'''\r\n"
+    'returns = "my-papers"\r\n\r\n# the end\r\n'
+)
+
+
+def test_a_file_edited_by_hand_keeps_comments_line_ends_and_byte_order_mark(cli: Cli, project: Path) -> None:
+    path = project / "surql/corpus/retrievers.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + HAND_MADE.encode())
+    assert cli("apply").returncode == 0
+    assert cli("retriever", "add", "mine", "fn::find($question.text, $k)").returncode == 0
+    added = path.read_bytes().decode()
+    assert added == "\ufeff" + HAND_MADE + '\r\n[mine]\r\ncall = "fn::find($question.text, $k)"\r\nreturns = "my-papers"\r\n'
+    assert cli("retriever", "remove", "bm25").returncode == 0
+    assert "# about vector: very important\r\n[vector] # here\r\n" in path.read_bytes().decode()
+    assert cli("retriever", "add", "vector", "fn::search_vec($question.embedding, $k)", "--force").returncode == 0
+    text = path.read_bytes().decode()
+    assert text.startswith("\ufeff# head\r\n\r\n# about vector: very important\r\n[vector]\r\n")
+    assert "\r\n\r\n# the end\r\n" in text
+    inline = "bm25 = { call = 'fn::search_bm25($question.text, $k)', returns = 'my-papers' }"
+    path.write_text(f"{inline}\n[b]\ncall='[]'\nreturns='my-papers'\n")
+    refused = cli("retriever", "remove", "bm25")
+    assert refused.returncode == 2
+    assert "edit it by hand" in refused.stderr
+
+
+def test_a_failure_on_the_way_leaves_the_files_as_they_were(
+    empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign.build(empty)
+    _init.init(tmp_path, _adopt.adopt(empty, _adopt.Wishes(), nobody).corpus)
+    _schema.apply(empty, tmp_path)
+    folder = tmp_path / "surql/corpus"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def stopped(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_schema, "apply", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        _registry.add(empty, tmp_path, _retrievers.Retriever("mine", "fn::find($question.text, $k)", "my-papers"))
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    monkeypatch.undo()
+    with pytest.raises(SchemaError):
+        _registry.add(empty, tmp_path, _retrievers.Retriever("mine", "fn::find($question.text,", "my-papers"))
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert _schema.drift(empty, tmp_path) == []
 
 
 def test_the_application_s_own_function_a_subquery_and_an_api(cli: Cli, project: Path, target: Settings) -> None:  # noqa: F811

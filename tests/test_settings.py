@@ -17,6 +17,24 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name, raising=False)
 
 
+ENTRIES = (
+    "distance = 3",
+    "dimension = 4.5",
+    "pool = true",
+    'adopted = "yes"',
+    'text_indexes = "ft"',
+    "vector_index = 7",
+    "text = 1",
+)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_an_entry_of_the_corpus_of_another_type(tmp_path: Path, entry: str) -> None:
+    (tmp_path / "surrecall.toml").write_text(f'[corpus]\ntable = "t"\n{entry}\n')
+    with pytest.raises(UsageError, match=rf"\[corpus\] {entry.partition(' ')[0]} is "):
+        read_project_file(tmp_path)
+
+
 def test_flags_win_over_variables_and_those_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     project = ProjectFile({"url": "ws://file", "namespace": "file", "database": "file"})
     monkeypatch.setenv("SURREAL_URL", "ws://variable")

@@ -22,12 +22,19 @@ _LINK = re.compile(r"^(?:none \| )?(?:option<)?record<(?P<table>`(?:[^`\\]|\\.)*
 _STRING = re.compile(r"^(?:none \| )?(?:option<)?string\b")
 # what the parameters of a search function tend to be called
 _TEXT = ("q", "query", "question", "text", "term", "terms", "search", "input", "prompt", "keywords")
+_FIRST = "SELECT * FROM type::table($table) LIMIT 1"
 _TITLES = ("title", "heading", "headline", "subject", "name", "caption")
 _LENGTH = "RETURN math::sum((SELECT VALUE string::len(<string> ({field} ?? '')) FROM {table} LIMIT 50))"
 _VECTOR = ("qvec", "vec", "vector", "embedding", "emb", "qv", "query_vector", "query_embedding", "query_vec")
 _COUNT = ("k", "limit", "lim", "n", "top", "topk", "top_k", "count", "size")
-# a function that writes or calls out is nothing to try out unasked
-_ACTS = re.compile(r"\b(CREATE|INSERT|UPDATE|UPSERT|DELETE|RELATE|REMOVE|DEFINE|ALTER|SLEEP)\b|\bhttp::|\bfn::")
+# what a function may do to be tried unasked: read, and compute; anything else could write, wait or call out
+_STRINGS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|/\*.*?\*/", re.DOTALL)
+_ACTS = re.compile(
+    r"\b(?:CREATE|INSERT|UPDATE|UPSERT|DELETE|RELATE|REMOVE|DEFINE|ALTER|REBUILD|KILL|LIVE|SLEEP)\b|\bfunction\s*\(",
+    re.IGNORECASE,
+)
+_READS = re.compile("array|count|duration|encoding|geo|math|meta|object|parse|rand|record|search|set|string|time|type|vector")
+_SPACE = re.compile(r"([a-z_]+)`?::", re.IGNORECASE)
 
 Ask = Callable[[str, Sequence[str]], str]
 
@@ -103,7 +110,6 @@ def adopt(database: Database, wishes: Wishes, ask: Ask) -> Adopted:
     """
     found = candidates(database)
     if not found:
-        _refuse_empty(database)
         raise UsageError(
             f"no table of {database.settings.label} has a full-text index with BM25 or an HNSW index",
             "DEFINE INDEX … FULLTEXT ANALYZER … BM25, or … HNSW DIMENSION …, then again; init --table makes a new table",
@@ -115,33 +121,14 @@ def adopt(database: Database, wishes: Wishes, ask: Ask) -> Adopted:
     return Adopted(corpus, chosen.rows, tuple(_own_searches(database, corpus)))
 
 
-def _refuse_empty(database: Database) -> None:
-    """Raise UsageError, with what there is elsewhere where that may be read, when the database holds nothing."""
-    if database.value("INFO FOR DB")["tables"]:
-        return
-    try:
-        there = []
-        for space in database.value("INFO FOR ROOT")["namespaces"]:
-            named = database.value(f"USE NS {_quoting.identifier(space)}; INFO FOR NS;")["databases"]
-            there += [f"{space}/{name}" for name in named]
-    except SurrecallError:
-        there = []
-    finally:
-        database.use()
-    others = [name for name in there if name != f"{database.settings.namespace}/{database.settings.database}"]
-    raise UsageError(
-        f"{database.settings.label} holds no table",
-        f"--ns and --db name another{'; there are: ' + ', '.join(others) if others else ''}",
-    )
-
-
 def candidates(database: Database) -> list[Candidate]:
     """The tables that have a full-text or a vector index, by name; one that holds the vectors of another is a part of that."""
     tables = {
-        definition.name: database.value(f"INFO FOR TABLE {_quoting.identifier(definition.name)} STRUCTURE")
+        definition.name: _structure(database, definition.name)
         for definition in _inventory.functions_and_tables(database).values()
         if definition.kind == "table" and not definition.is_ours
     }
+    tables = {name: info for name, info in tables.items() if info is not None}
     words = {name: _words(info) for name, info in tables.items()}
     vectors = {name: _vectors(name, info) for name, info in tables.items()}
     links = {name: _links(database, name, info) for name, info in tables.items() if words[name] or vectors[name]}
@@ -154,11 +141,19 @@ def candidates(database: Database) -> list[Candidate]:
                 joined = _joined(name, other, links, vectors[other])
                 own += joined
                 parts |= {other} if joined else set()
-        rows = database.value("RETURN count(SELECT VALUE id FROM type::table($table))", table=name)
+        rows = database.run_as_written("RETURN count(SELECT VALUE id FROM type::table($table))", table=name)[-1]
         strings = tuple(_quoting.path(part["name"]) for part in tables[name]["fields"] if _STRING.match(part["kind"] or ""))
         strings = strings or _sampled(database, name, str)
         found.append(Candidate(name, rows, tuple(words[name]), tuple(own), strings))
     return sorted((one for one in found if one.table not in parts), key=lambda one: one.table)
+
+
+def _structure(database: Database, table: str) -> Any:
+    """What the engine tells of a table; None where it can't, for a field whose name it can't print."""
+    try:
+        return database.run_as_written(f"INFO FOR TABLE {_quoting.identifier(table)} STRUCTURE")[-1]
+    except SurrecallError:
+        return None
 
 
 def refuse_taken_names(database: Database, corpus: Corpus) -> None:
@@ -209,7 +204,7 @@ def _links(database: Database, table: str, info: dict[str, Any]) -> dict[str, st
         for part in info["fields"]
         if (match := _LINK.match(part["kind"] or ""))
     }
-    first: list[dict[str, Any]] = database.value("SELECT * FROM type::table($table) LIMIT 1", table=table)
+    first: list[dict[str, Any]] = database.run_as_written(_FIRST, table=table)[-1]
     seen = {
         _quoting.identifier(key): value.table_name
         for row in first
@@ -229,7 +224,7 @@ def _joined(table: str, other: str, links: dict[str, dict[str, str]], vectors: l
 
 
 def _sampled(database: Database, table: str, kind: type) -> tuple[str, ...]:
-    rows: list[dict[str, Any]] = database.value("SELECT * FROM type::table($table) LIMIT 1", table=table)
+    rows: list[dict[str, Any]] = database.run_as_written(_FIRST, table=table)[-1]
     return tuple(_quoting.identifier(key) for row in rows for key, value in row.items() if isinstance(value, kind))
 
 
@@ -329,13 +324,21 @@ def _own_searches(database: Database, corpus: Corpus) -> list[Own]:
         call = _call(name, function["args"], corpus)
         if call is None:
             continue
-        if _ACTS.search(function["block"]):
+        if _may_act(function["block"]):
             reason = "it may do more than read, so it was not tried"
             found.append(Own(name, None, reason))
             continue
-        retriever = Retriever(_retriever_name(function["name"]), call, corpus.table)
+        retriever = Retriever(
+            _retriever_name(function["name"], {own.retriever.name for own in found if own.retriever}), call, corpus.table
+        )
         found.append(_tried(database, corpus, name, retriever))
     return found
+
+
+def _may_act(block: str) -> bool:
+    """Whether a function may do more than read and compute."""
+    code = _STRINGS.sub("''", block)
+    return _ACTS.search(code) is not None or not all(map(_READS.fullmatch, _SPACE.findall(code)))
 
 
 def _tried(database: Database, corpus: Corpus, name: str, retriever: Retriever) -> Own:
@@ -374,9 +377,13 @@ def _call(name: str, parameters: list[list[str]], corpus: Corpus) -> str | None:
     return call if "$k" in given else f"array::slice({call}, 0, $k)"
 
 
-def _retriever_name(function: str) -> str:
-    plain = function.replace("::", "_")
-    return f"own_{plain}" if plain in ("bm25", "vector", "hybrid", "k") else plain
+def _retriever_name(function: str, taken: set[str]) -> str:
+    """A name for the retriever of a function: its own, made to one that a retriever can have and none has."""
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", function).lstrip("_0123456789")[:60] or "search"
+    taken = taken | {"bm25", "vector", "hybrid", "k"}
+    if plain in taken:
+        plain = f"own_{plain}"[:60]
+    return next(name for name in (plain, *(f"{plain}_{number}" for number in range(2, 10_000))) if name not in taken)
 
 
 def _path(name: str) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from surrealdb import NotAllowedError, Surreal, SurrealError
 
-from surrecall import _names
+from surrecall import _names, _quoting
 from surrecall._causes import explain
-from surrecall._errors import DatabaseError, UsageError
+from surrecall._errors import DatabaseError, MissingDatabase, UsageError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -27,12 +27,14 @@ _OLDEST_MAJOR = 3
 class Database:
     """A database that is open. Use as a context manager.
 
-    `patience` is how long, in seconds, a server may take to answer for the first time.
+    `patience` is how long, in seconds, a server may take to answer for the first time; with `create` false a namespace or
+    database that is not there is refused, where the engine would make it.
     Raises DatabaseError when the server can't be reached or refuses the login, UsageError for a user without a password.
     """
 
-    def __init__(self, settings: Settings, patience: float = 0.0) -> None:
+    def __init__(self, settings: Settings, patience: float = 0.0, *, create: bool = True) -> None:
         self.settings = settings
+        self._create = create
         if settings.user is not None and settings.password is None and not settings.is_embedded:
             raise UsageError(f"no password for {settings.user}", "set SURREAL_PASSWORD, or give --password")
         self._connection: Any = self._connect(time.monotonic() + patience)
@@ -53,6 +55,8 @@ class Database:
                 connection = Surreal(settings.url)
                 connection.connect()
                 self._sign_in(connection)
+                if not self._create:
+                    self._require_there(connection)
                 connection.use(settings.namespace, settings.database)
                 return connection
             except (SurrealError, OSError) as error:
@@ -75,10 +79,6 @@ class Database:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-    def use(self) -> None:
-        """Back to the namespace and database of the settings, after a USE."""
-        self._connection.use(self.settings.namespace, self.settings.database)
 
     def close(self) -> None:
         """Close the connection; twice is fine."""
@@ -117,6 +117,29 @@ class Database:
     def value(self, statements: str, **variables: Any) -> Any:
         """Run statements and give the result of the last one."""
         return self.run(statements, **variables)[-1]
+
+    def _require_there(self, connection: Any) -> None:
+        """Raise MissingDatabase with what there is when namespace or database is not; a user who may not look is let through."""
+        settings = self.settings
+
+        def names(statement: str, kind: str) -> list[str] | None:
+            answer = connection.query_raw(statement, {}).get("result", [{"status": "ERR"}])[-1]
+            return list(answer["result"][kind]) if answer["status"] == "OK" else None
+
+        spaces = names("INFO FOR ROOT", "namespaces")
+        if spaces is not None and settings.namespace not in spaces:
+            raise MissingDatabase(
+                f"{settings.url} has no namespace {settings.namespace}",
+                f"--ns names another; there are: {', '.join(spaces) or 'none'}",
+            )
+        if spaces is None:
+            return
+        there = names(f"USE NS {_quoting.identifier(settings.namespace)}; INFO FOR NS", "databases")
+        if there is not None and settings.database not in there:
+            raise MissingDatabase(
+                f"{settings.url} has no database {settings.database} in the namespace {settings.namespace}",
+                f"--db names another; there are: {', '.join(there) or 'none'}",
+            )
 
     def _sign_in(self, connection: Any) -> None:
         settings = self.settings

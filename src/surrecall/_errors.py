@@ -44,6 +44,10 @@ class UsageError(SurrecallError):
     exit_code = ExitCode.USAGE
 
 
+class MissingDatabase(UsageError):
+    """The server has no such namespace or database."""
+
+
 class DatabaseError(SurrecallError):
     """The server can't be reached, refuses the login, or refused a statement."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from surrealdb import RecordID
@@ -46,6 +46,15 @@ class Verdict:
     questions: int
 
 
+@dataclass(frozen=True)
+class _Calls:
+    """How to ask: the ranking as it will be made, what the call gives by itself, and the rows of it that meet the condition."""
+
+    whole: str
+    raw: str
+    kept: str
+
+
 def sample(database: Database, corpus: Corpus) -> dict[str, Any] | None:
     """A question where none is stored: the first words and the vector of a document; None for an empty table."""
     filled = [f"{corpus.body} != NONE"]
@@ -72,18 +81,25 @@ def check(database: Database, retriever: Retriever, questions: Sequence[Question
     Raises the error of the call itself when it fails.
     """
     name = f"fn::retriever_probe_{uuid.uuid4().hex}"
-    made = _retrievers.body(retriever, database.settings.names)
-    database.run_as_written(_PROBE.format(name=name, body=made))
+    bare, kept = replace(retriever, where=None, document=None), replace(retriever, document=None)
+    bodies = {
+        f"{name}_{form}": _retrievers.body(one, database.settings.names)
+        for form, one in (("whole", retriever), ("bare", bare), ("kept", kept))
+    }
+    whole, raw, met = (f"{probe}($question, $k)" for probe in bodies)
     try:
-        call = f"{name}($question, $k)"
-        return _judged(database, [_seen(database, retriever, question, k, corpus, call) for question in questions])
+        for probe, made in bodies.items():
+            database.run_as_written(_PROBE.format(name=probe, body=made))
+        calls = _Calls(whole, raw, met)
+        return _judged(database, [_seen(database, retriever, question, k, corpus, calls) for question in questions])
     finally:
-        database.run_as_written(f"REMOVE FUNCTION IF EXISTS {name}")
+        database.run_as_written("; ".join(f"REMOVE FUNCTION IF EXISTS {probe}" for probe in bodies))
 
 
 def judge(database: Database, retriever: Retriever, question: Question, k: int, corpus: Corpus, judging: Database) -> Verdict:
     """Try a plain call where surrecall is not applied yet, and define nothing; the verdict is given in the database `judging`."""
-    return _judged(judging, [_seen(database, retriever, question, k, corpus, _retrievers.plain(retriever.call))])
+    call = _retrievers.plain(retriever.call)
+    return _judged(judging, [_seen(database, retriever, question, k, corpus, _Calls(call, call, call))])
 
 
 def _judged(judging: Database, seen: list[dict[str, Any]]) -> Verdict:
@@ -91,23 +107,20 @@ def _judged(judging: Database, seen: list[dict[str, Any]]) -> Verdict:
     return Verdict(told["faults"], told["notes"], told["prefix"], told["ranking"], told.get("returns"), told["questions"])
 
 
-def _seen(database: Database, retriever: Retriever, asked: Question, k: int, corpus: Corpus, call: str) -> dict[str, Any]:
+def _seen(database: Database, retriever: Retriever, asked: Question, k: int, corpus: Corpus, calls: _Calls) -> dict[str, Any]:
     """What a retriever gives for one question, asked in every way in which it may be asked."""
     question = database.value(_ROW, asked=asked)
-    asking = [_STREAMING.format(call=_retrievers.plain(retriever.call)), _STREAMING.format(call=call), _CLOSURE.format(call=call)]
-    asking += [_STREAMING.format(call=call)] * _REPEATS
-    if retriever.where is not None:
-        condition = _retrievers.plain(retriever.where)
-        asking.append(f"RETURN count(({_retrievers.plain(retriever.call)}).filter(|$row| {condition}));")
-    raw, streaming, closure, *again = database.run_as_written("\n".join(asking), **_given(question), k=k)
-    kept = again.pop() if retriever.where is not None else 0
+    asking = [_STREAMING.format(call=calls.raw), _STREAMING.format(call=calls.whole), _CLOSURE.format(call=calls.whole)]
+    asking += [_STREAMING.format(call=calls.whole)] * _REPEATS
+    asking.append(f"RETURN count({calls.kept});" if retriever.where is not None else "RETURN 0;")
+    raw, streaming, closure, *again, kept = database.run_as_written("\n".join(asking), **_given(question), k=k)
     return {
         "k": k,
         "raw": raw,
         "streaming": streaming,
         "closure": closure,
         "again": again,
-        "deeper": _deeper(database, call, question, k),
+        "deeper": _deeper(database, calls.whole, question, k),
         "returns": retriever.returns or None,
         "labelled": corpus.table,
         "mapped": retriever.document is not None,

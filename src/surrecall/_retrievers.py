@@ -14,6 +14,8 @@ from surrecall._errors import UsageError
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+.-]{0,63}")
 _RESERVED = ("k",)
 _FIELD = re.compile(r"\$question\.(text|embedding)\b")
+_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`\\]|\\.)*`")
+_WRITES = re.compile(r"(?<![\w.:$])(?:CREATE|INSERT|UPDATE|UPSERT|DELETE|RELATE|REMOVE|DEFINE|ALTER)(?=\s)", re.IGNORECASE)
 # a match or a search for neighbours in the expression itself
 _SEARCHES = re.compile(r"@\d*(?:,\s*(?:OR|AND))?@|<\|")
 _NAMING = "letters, digits, _ + . - after a first letter, at most 64, and not k"
@@ -108,6 +110,13 @@ def _checked(changed: str, before: str, name: str, wanted: object) -> str:
     except tomllib.TOMLDecodeError:
         pass
     raise UsageError(f"retrievers.toml writes {name} in a way that is not edited here", "edit it by hand, then surrecall apply")
+
+
+def writes(retriever: Retriever) -> str | None:
+    """The word by which one of its expressions writes; None when none does."""
+    code = _LITERAL.sub("''", " ".join([retriever.call, retriever.where or "", retriever.document or ""]))
+    found = _WRITES.search(code)
+    return found[0].upper() if found else None
 
 
 def plain(expression: str) -> str:

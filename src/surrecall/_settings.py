@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,29 @@ _VARIABLES = {
     "password": ("SURREAL_PASSWORD", "SURREAL_PASS"),
     "namespace": ("SURREAL_NS", "SURREAL_NAMESPACE"),
     "database": ("SURREAL_DB", "SURREAL_DATABASE"),
+}
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+# what belongs into [corpus]
+_CORPUS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("table", "vector", "distance", "analyzer", "vector_index", "vector_table", "title"), _is_text),
+    **dict.fromkeys(("link", "linked_by", "reference"), _is_text),
+    **dict.fromkeys(("dimension", "pool"), _is_number),
+    "text": lambda value: _is_text(value) or _is_texts(value),
+    "text_indexes": _is_texts,
+    "adopted": lambda value: isinstance(value, bool),
 }
 
 
@@ -136,6 +159,12 @@ def resolve(
 def _corpus(entries: Any, names: Mapping[str, str]) -> Corpus | None:
     if entries is None:
         return None
+    if not isinstance(entries, dict):
+        raise UsageError(f"{PROJECT_FILE}: corpus is {entries!r}, no table", "surrecall init writes it")
+    for key, value in entries.items():
+        wanted = _CORPUS.get(key)
+        if wanted is not None and not wanted(value):
+            raise UsageError(f"{PROJECT_FILE}: [corpus] {key} is {value!r}", "surrecall init writes it as it should be")
     try:
         return Corpus(**entries, names=names)
     except TypeError as error:

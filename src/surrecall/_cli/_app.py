@@ -24,7 +24,7 @@ from rich.text import Text
 from surrecall import _render, _schema, _settings
 from surrecall._corpus import Corpus
 from surrecall._database import Database
-from surrecall._errors import ExitCode, SurrecallError, UsageError
+from surrecall._errors import ExitCode, MissingDatabase, SurrecallError, UsageError
 
 app = typer.Typer(
     name="surrecall",
@@ -97,7 +97,12 @@ class Context:
             return Database(replace(settings, url="mem://"))
         if folder != settings.url and not create and not Path(folder).exists():
             raise UsageError(f"there is no database in the folder {folder}", "check --url; surrecall apply makes a new one")
-        database = Database(settings, patience=_PATIENCE)
+        try:
+            database = Database(settings, patience=_PATIENCE, create=create or settings.is_embedded)
+        except MissingDatabase:
+            if not trial:
+                raise
+            return Database(replace(settings, url="mem://"))
         if self.project.corpus is not None and not any_corpus:
             try:
                 _schema.require_corpus(database, self.project.corpus.table, settings.names)

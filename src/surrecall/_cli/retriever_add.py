@@ -48,7 +48,11 @@ def add(
     known = [retriever.name for retriever in _registry.retrievers(context.folder)]
     if name in known and not force:
         raise DataError(f"there is a retriever named {name} already", "another name, --force to put this one in its place")
-    asked = Retriever(name, expression, returns or "", where=where, document=document)
+    asked = Retriever(
+        name, expression, returns or "", where=(where or "").strip() or None, document=(document or "").strip() or None
+    )
+    if not force and (word := _retrievers.writes(asked)):
+        raise DataError(f"{name} was not added: it writes ({word}), and would with every question", "a search reads; or --force")
     # the name and the entries are checked as those of the file are
     _retrievers.parse(_retrievers.entry(replace(asked, returns=returns or corpus.table)), "retriever add")
     with context.open(create=True) as database:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from surrealdb import RecordID
 
 from surrecall import _registry, _render, _retriever_check
 from surrecall._cli._app import Context, Json, command, retriever_app
@@ -76,9 +77,13 @@ def asked_questions(database: Database, corpus: Corpus, given: str | None) -> li
     return [trial]
 
 
+def _shown(found: Any) -> str:
+    return _render.record_text(found) if isinstance(found, RecordID) else repr(found)
+
+
 def show_verdict(context: Context, retriever: Retriever, verdict: Verdict, k: int) -> None:
     """What came back, in a line or two."""
-    shown = ", ".join(_render.record_text(found) for found in verdict.ranking[:3])
+    shown = ", ".join(_shown(found) for found in verdict.ranking[:3])
     more = ", …" if len(verdict.ranking) > 3 else ""
     context.out.print(
         f"{retriever.name} gave {len(verdict.ranking)} of {k}{': ' + shown + more if shown else ''}",
