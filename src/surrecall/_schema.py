@@ -206,7 +206,23 @@ def _refuse_another_corpus(
     fields = [definitions.get(labels) for definitions in (there, wanted)]
     found = [_LABELLED.search(field.text) if field else None for field in fields]
     theirs, ours = (match[1] if match else None for match in found)
-    if theirs and ours and theirs != ours and database.value("RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"):
+    if theirs and ours and theirs != ours:
+        _refuse_labels_of(database, theirs, ours)
+
+
+def require_corpus(database: Database, table: str) -> None:
+    """Raise SchemaError when the questions of a database are labelled with documents of another table."""
+    question = database.table("question")
+    if question not in database.value("INFO FOR DB")["tables"]:
+        return
+    fields = database.value(f"INFO FOR TABLE {_quoting.identifier(question)}")["fields"]
+    theirs = _LABELLED.search(fields.get("relevant", ""))
+    if theirs and theirs[1] not in (table, _quoting.identifier(table)):
+        _refuse_labels_of(database, theirs[1], table)
+
+
+def _refuse_labels_of(database: Database, theirs: str, ours: str) -> None:
+    if database.value("RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"):
         raise SchemaError(
             f"this database evaluates {theirs}, and its questions are labelled with it; this project is for {ours}",
             "use another database (--db), or call surrecall in the project of this one",
