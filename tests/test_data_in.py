@@ -1084,6 +1084,7 @@ def test_the_commands_as_a_user_calls_them(tmp_path: Path) -> None:
     (tmp_path / "queries.jsonl").write_text(objects({"_id": "q", "text": "one"}))
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\n")
     (tmp_path / "more.trec").write_text("q 0 2 2\n")
+    (tmp_path / "noted.csv").write_text("id,text,note\na,one,x\n")
     assert "surrecall init" in run("import", "documents", "docs.jsonl", code=2)
     run("init", "--table", "paper", "--field", "abstract", "--dimension", "3")
     assert "would import 2 documents, 0 with a vector" in run("import", "documents", "docs.jsonl", "--dry-run")
@@ -1097,6 +1098,16 @@ def test_the_commands_as_a_user_calls_them(tmp_path: Path) -> None:
     assert "would import 1 label, for 1 question" in run("import", "labels", "more.trec", "--dry-run")
     assert json.loads(run("import", "labels", "more.trec", "--json"))["labels"] == 1
     assert "1 labels were there already" in run("import", "labels", "more.trec")
+    (tmp_path / "sheet.csv").write_text("ID;Frage;Relevant;Kind\nq;two;2;x\nlow;three;;\n")
+    sheet = ("import", "questions", "sheet.csv", "--text", "Frage", "--replace")
+    assert "1 of 2 questions of sheet.csv have no label" in run(*sheet, code=4)
+    (tmp_path / "sheet.csv").write_text("ID;Frage;Relevant;Kind;Grades\nq;two;2;x;\nlow;three;a;;0\n")
+    assert "--replace" in run(*sheet[:-1], code=4)
+    assert "would replace 1 question\n" in run(*sheet, "--dry-run")
+    told = run(*sheet)
+    assert "imported 1 question, 1 label\nreplaced 1 question\n" in told
+    assert "warning: no label reaches grade 1 for 1 question, first 'low'" in told
+    assert "columns left out: note" in run("import", "documents", "noted.csv")
     assert "--format" in run("import", "questions", "qrels.trec", code=2)
     assert "one of trec" in run("import", "labels", "more.trec", "--format", "xml", code=2)
     assert "can't be read" in run("import", "labels", "nothing.tsv", code=4)

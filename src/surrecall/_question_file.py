@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -119,8 +119,11 @@ def _rows(path: Path, form: str, columns: _tabular.Columns, names: Names, faults
     """The rows, with what `names` calls the id and the text under these two."""
     given = {name: wanted for name, wanted in (("id", names.id), ("text", names.text)) if wanted}
     called = {_tabular.canonical(wanted): name for name, wanted in given.items()}
-    free = {name: [alias for alias in aliases if alias not in called] for name, aliases in columns.items() if name not in given}
-    rows = _tabular.read(path, form, dict.fromkeys(called, ()) | free, faults)
+    free: dict[str, Sequence[str]] = {
+        name: [alias for alias in aliases if alias not in called] for name, aliases in columns.items() if name not in given
+    }
+    named: dict[str, Sequence[str]] = dict.fromkeys(called, ())
+    rows = _tabular.read(path, form, named | free, faults)
     for own, name in called.items():
         if rows and not any(own in row.fields for row in rows):
             raise UsageError(f"no row of {path.name} has a {given[name]!r}", "look at its first line for the name")
