@@ -15,9 +15,25 @@ import pytest
 from surrealdb import RecordID
 
 from conftest import fresh_settings
-from surrecall import Database, DataError, SurrecallError, UsageError, _fields, _ids, _ingest, _init, _question_file, _quoting
+from surrecall import (
+    Database,
+    DataError,
+    Options,
+    SchemaError,
+    SurrecallError,
+    UsageError,
+    _embed,
+    _fields,
+    _ids,
+    _ingest,
+    _init,
+    _question_file,
+    _quoting,
+    evaluate,
+)
 from surrecall._corpus import Corpus
 from surrecall._document_file import Names
+from surrecall._embedders import Kind
 from surrecall._import_documents import ImportedDocuments, import_documents
 from surrecall._import_documents import Options as DocumentOptions
 from surrecall._import_labels import ImportedLabels, import_labels
@@ -529,7 +545,7 @@ def test_questions_without_labels_are_refused_with_the_next_step(filled: Home) -
         ("x.csv", "id,text,relevant\na,one,[d1\n", "x.csv:2: relevant begins with [ and is no JSON array"),
         ("x.csv", "id,text,relevant\na,one,d1\na,two,d2\n", "x.csv:3: another text than in line 2"),
         ("x.csv", "id,text,relevant,grades\na,one,d1,1\na,one,d1,2\n", "x.csv:3: another grade of 'd1' than in line 2"),
-        ("x.csv", "id,text,relevant\nq1,what 1,d4\n", "x.csv:2: the question 'q1' is there with another labels"),
+        ("x.csv", "id,text,relevant\nq1,what 1,d4\n", "x.csv:2: the question 'q1' is there with other labels"),
         ("x.csv", "id,text,relevant\nq1,other,d5\n", "x.csv:2: the question 'q1' is there with another text: 'what 1'"),
         ("x.csv", "id,text,relevant,kind\nq1,what 1,d5,x\n", "x.csv:2: the question 'q1' is there with another kind"),
         ("x.jsonl", '{"id": "a", "text": "one", "relevant": ["d1"]}\n{"id": "a", "text": "x", "relevant": ["d1"]}', "x.jsonl:2: the id 'a' is there already, in line 1"),  # noqa: E501
@@ -817,6 +833,242 @@ def test_the_first_ten_faults_are_shown(filled: Home) -> None:
     assert "x.trec:12: " not in told
 
 
+# spreadsheets
+
+
+def test_a_csv_however_a_spreadsheet_wrote_it(home: Home) -> None:
+    home.documents("d.csv", "ID;Title;Text;Autor\r\n1;Eins;ein Wort, zwei;x\r\n;;;\r\n2;Zwei;zwei;\r\n;;;\r\n")
+    assert home.database.value("SELECT VALUE [record::id(id), abstract] FROM paper ORDER BY id") == [
+        ["1", "ein Wort, zwei"],
+        ["2", "zwei"],
+    ]
+    home.questions("q.csv", "ID;Question;Relevant;Grades\nq;was, wo?;1|2;2|0\n;;;\n;;;\n")
+    home.questions("r.csv", "id\ttext\trelevant\nr\tx\t1\n\t\t\n")
+    home.labels("l.csv", "Query ID;Document;Rating\nr;2;1\n;;\n")
+    home.labels("m.csv", "q;1;2\n")
+    assert home.grades() == {"q": {"1": 2, "2": 0}, "r": {"1": 1, "2": 1}}
+    # a separator inside a name that is quoted, or of no known name, parts nothing
+    assert home.documents("e.csv", 'id,text,"a;b;c"\n1,"ein Wort, zwei",\n').columns_left_out == ["a;b;c"]
+    refused(
+        home,
+        lambda: home.documents("x.csv", "id,text;title\n1,x\n"),
+        "x.csv:1: a comma and a semicolon could part the columns: 'id,text;title'",
+        "save the file with the other separator",
+    )
+    for name, content in (("x.xlsx", b"PK"), ("x.csv", b"PK\x03\x04more"), ("x.tsv", b"PK\x03\x04more")):
+        refused(home, lambda name=name, content=content: home.documents(name, content), "is a file of a spreadsheet", "CSV UTF-8")  # type: ignore[misc]
+        refused(home, lambda name=name, content=content: home.labels(name, content), "is a file of a spreadsheet")  # type: ignore[misc]
+    told = refused(home, lambda: home.questions("x.csv", "id,text\na,b\nö,é\n".encode("latin-1")), "x.csv:3: no UTF-8 text")
+    assert "save it as CSV UTF-8" in told
+    assert "'ö,é'" in told
+
+
+def test_columns_by_other_names_of_questions(filled: Home) -> None:
+    names = _question_file.Names("Nummer", "Frage")
+    filled.questions("x.csv", "Frage;Nummer;Relevant\nwas;17;d1\n", names=names)
+    filled.questions("x.jsonl", objects({"nummer": "18", "frage": "wo", "relevant": ["d1"]}), names=names)
+    assert filled.database.value("SELECT VALUE text FROM [question:⟨17⟩, question:⟨18⟩]") == ["was", "wo"]
+    refused(
+        filled,
+        lambda: filled.questions("x.csv", "text,relevant\nx,d1\n", names=_question_file.Names("key")),
+        "no row of x.csv has a 'key'",
+        error=UsageError,
+    )
+
+
+def test_what_is_left_out_of_documents_is_named(home: Home) -> None:
+    told = home.documents("d.csv", "id,text,author,Year\na,x,y,2\n")
+    assert told.columns_left_out == ["author", "Year"]
+    assert home.documents("d.jsonl", objects({"id": "b", "text": "x", "metadata": {}})).columns_left_out == ["metadata"]
+    assert home.documents("d.jsonl", objects({"id": "b", "text": "x"})).columns_left_out == []
+
+
+# replacing questions
+
+
+def question(home: Home, name: str = "q1") -> dict[str, Any]:
+    row: dict[str, Any] = home.database.value("RETURN (SELECT * FROM ONLY $id)", id=RecordID("question", name))
+    return row
+
+
+def test_a_sheet_that_was_edited_is_imported_again(filled: Home) -> None:
+    full = "id,text,relevant,grades,kind,tags,split,source,note,set\n"
+    filled.questions("q.csv", full + "a,old,d1|d2,2|0,lexical,s|t,dev,human,why,mine\nb,bee,d1,,,,,,,\n")
+    edited = full + "a,new,d2|d3,1|1,,t|u,heldout,production,,\nb,bee,d1,,,,,,,\nc,sea,d3,,,,,,,\n"
+    told = refused(
+        filled, lambda: filled.questions("q.csv", edited), "q.csv:2: the question 'a' is there with another text: 'old'"
+    )
+    assert "--replace" in told
+    before = filled.everything()
+    for dry_run in (True, False):
+        done = filled.questions("q.csv", edited, replace=True, dry_run=dry_run)
+        assert (done.questions, done.replaced, done.questions_there) == (1, 1, 2)
+        assert (done.labels_added, done.labels_replaced) == (1, 1)
+        assert (filled.everything() == before) is dry_run
+    row = question(filled, "a")
+    assert [row[key] for key in ("text", "kind", "tags", "split", "source", "note", "set")] == [
+        "new", "lexical", ["t", "u"], "heldout", "production", "why", "mine",
+    ]  # fmt: skip
+    # none is taken away
+    assert filled.grades()["a"] == {"d1": 2, "d2": 1, "d3": 1}
+    before = filled.everything()
+    done = filled.questions("q.csv", edited, replace=True)
+    assert (done.questions, done.replaced, done.questions_there) == (0, 0, 3)
+    assert filled.everything() == before
+    # a label without a grade says relevant and not how much; questions that are there need none
+    filled.questions("r.jsonl", objects({"id": "a", "text": "new", "relevant": ["d1"]}, {"id": "q1", "text": "w"}), replace=True)
+    assert (filled.grades()["a"]["d1"], question(filled)["text"]) == (2, "w")
+    filled.questions("r.jsonl", objects({"id": "q1", "text": "w", "answerable": False}), replace=True)
+    assert (question(filled)["answerable"], question(filled)["relevant"]) == (False, [RecordID("paper", "d5")])
+    filled.questions("r.jsonl", objects({"id": "q1", "text": "w", "answerable": True}), replace=True)
+    assert question(filled)["answerable"] is True
+    refused(filled, lambda: filled.questions("r.csv", "id,text\nq1,w\nnew,x\n", replace=True), "1 of 2 questions", "new,x")
+    other = "id,text,relevant\na,new,d1\n"
+    refused(filled, lambda: filled.questions("r.csv", other, replace=True, question_set="x"), "is in the golden set mine")
+    # with a file of labels
+    qrels = filled.write("qrels.tsv", "q1\td5\t0\nq2\td1\t1\n")
+    done = filled.questions(
+        "b.jsonl", objects({"_id": "q1", "text": "w"}, {"_id": "q2", "text": "v"}), labels=qrels, replace=True
+    )
+    assert (done.replaced, done.labels_added, done.labels_replaced) == (2, 1, 1)
+    assert (done.below_one, done.first_below_one) == (1, "q1")
+    assert [question(filled, name)["source"] for name in ("q1", "q2")] == ["human", "human"]
+
+
+@pytest.mark.parametrize("at", ["INSERT INTO question", "fn::settle_embeddings", "SET finished"])
+def test_a_replacement_that_fails_is_taken_back(filled: Home, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    filled.questions(
+        "q.jsonl", objects({"id": "v", "text": "x", "relevant": ["d1"], "embedding": [1, 2, 3], "kind": "k"}), model="m"
+    )
+    before = [*filled.everything(), filled.database.value("SELECT * FROM embedding_model")]
+    honest = filled.database.run
+
+    def failing(statements: str, **variables: Any) -> list[Any]:
+        if at in statements:
+            raise SurrecallError("no space left")
+        return honest(statements, **variables)
+
+    monkeypatch.setattr(filled.database, "run", failing)
+    rows = objects(
+        {"id": "v", "text": "y", "judged": [{"document": "d1", "grade": 3}], "embedding": [3, 2, 1], "kind": "l", "tags": ["t"]},
+        {"id": "q1", "text": "other", "relevant": ["d1"], "note": "n"},
+        {"id": "w", "text": "new", "relevant": ["d1"]},
+    )
+    with pytest.raises(SurrecallError, match="no space left"):
+        filled.questions("q.jsonl", rows, model="n", replace=True)
+    monkeypatch.undo()
+    assert [*filled.everything(), filled.database.value("SELECT * FROM embedding_model")] == before
+
+
+def recorded(home: Home) -> dict[str, str]:
+    return {row["role"]: row["model"] for row in home.database.value("SELECT role, model FROM embedding_model")}
+
+
+def test_the_model_of_imported_vectors(filled: Home) -> None:
+    names = [f"d{number}" for number in range(1, 6)]
+    docs = objects(*({"id": name, "text": f"words of {name[1]}"} for name in names))
+    assert filled.documents("docs.jsonl", docs, model="m", **vector_files(filled, names), dry_run=True).vectors_filled == 5
+    assert recorded(filled) == {}
+    filled.documents("docs.jsonl", docs, model="m", **vector_files(filled, names))
+    assert recorded(filled) == {"document": "m"}
+    row = objects({"id": "d6", "text": "x", "vector": [1, 2, 3]})
+    refused(
+        filled,
+        lambda: filled.documents("more.jsonl", row, model="n"),
+        "paper.embedding holds vectors of m, not of n",
+        error=UsageError,
+    )
+    assert filled.documents("more.jsonl", row).model_taken_for == "m"
+    refused(filled, lambda: filled.documents("x.jsonl", docs, model="m"), "the file has none", error=UsageError)
+    # vectors of another model, then those of the right one in their place
+    questions = objects(*({"id": f"q{number}", "text": f"what {number}"} for number in (1, 2)))
+    files = vector_files(filled, ["q1", "q2"])
+    filled.questions("q.jsonl", questions, model="wrong", replace=True, **files)
+    assert recorded(filled) == {"document": "m", "question": "wrong"}
+    (finding,) = filled.database.value("RETURN fn::check_embeddings()")
+    assert "has vectors of wrong, the documents of m" in finding["problem"]
+    with pytest.raises(DataError, match="has vectors of wrong"):
+        evaluate(filled.database, Options([1]))
+    # whatever is asked of the embedder, the way out that it names is one
+    places = _embed.places(CORPUS, filled.project, filled.database)
+    for how in ({}, {"embedder": Kind.HASHING}, {"embedder": Kind.OPENAI}, {"embedder": Kind.OPENAI, "model": "wrong"}):
+        with pytest.raises(UsageError) as caught:
+            _embed.embed(filled.database, places, _embed.Asked(**how))
+        assert "surrecall embed --all --questions-only --embedder … --model m" in caught.value.text or not how
+        assert "surrecall embed --embedder … --model m goes on with it" in caught.value.text or how
+    before = filled.everything()
+    _embed.embed(filled.database, places, _embed.Asked(embedder=Kind.HASHING, every=True))
+    assert recorded(filled) == {"document": "hashing-1", "question": "hashing-1"}
+    filled.questions("q.jsonl", questions, model="wrong", replace=True, **files)
+    with pytest.raises(UsageError, match=r"question\.embedding holds vectors of wrong, paper\.embedding of hashing-1") as caught:
+        _embed.embed(filled.database, places, _embed.Asked())
+    assert "surrecall embed --all --questions-only replaces those of the questions" in caught.value.text
+    _embed.embed(filled.database, places, _embed.Asked(roles=("question",), every=True))
+    assert recorded(filled) == {"document": "hashing-1", "question": "hashing-1"}
+    # as it was before that
+    filled.database.run(
+        "FOR $row IN $rows { UPDATE $row.id CONTENT $row }; UPDATE embedding_model SET model = 'm', how = NONE", rows=before[0]
+    )
+    files = vector_files(filled, ["q2", "q1"])
+    done = filled.questions("q.jsonl", questions, model="m", replace=True, **files)
+    assert (done.replaced, recorded(filled)) == (2, {"document": "m", "question": "m"})
+    assert question(filled)["embedding"] == [4, 5, 6]
+    assert filled.database.value("RETURN fn::check_embeddings()") == []
+    # the vectors of nobody knows which model
+    filled.questions("q.jsonl", questions, replace=True, **vector_files(filled, ["q1", "q2"]))
+    assert (question(filled).get("embedding_model"), recorded(filled)) == (None, {"document": "m"})
+    assert filled.questions("q.jsonl", questions, model="m", replace=True, **files, dry_run=True).models_stated == 2
+    filled.questions("q.jsonl", questions, model="m", replace=True, **files)
+    assert recorded(filled) == {"document": "m", "question": "m"}
+    # another text has no vector any more
+    done = filled.questions("q.csv", "id,text\nq1,other\n", replace=True)
+    assert (done.vectors_outdated, question(filled).get("embedding")) == (1, None)
+
+
+def test_no_label_reaches_grade_1(filled: Home) -> None:
+    low, none = {"document": "d1", "grade": 0}, {"id": "n", "text": "x", "relevant": [], "answerable": False}
+    told = filled.questions(
+        "x.jsonl", objects({"id": "a", "text": "x", "judged": [low]}, {"id": "b", "text": "x", "judged": [low]}, none)
+    )
+    assert (told.below_one, told.first_below_one) == (2, "a")
+    qrels = filled.write("qrels.tsv", "c\td1\t0.5\n")
+    assert filled.questions("y.jsonl", objects({"id": "c", "text": "x"}), labels=qrels).first_below_one == "c"
+
+
+# what the database refuses
+
+
+def test_a_table_that_needs_more_than_an_import_gives(home: Home) -> None:
+    home.database.run(
+        "DEFINE TABLE paper SCHEMAFULL; DEFINE FIELD abstract ON paper TYPE string ASSERT $value != 'bad';"
+        "DEFINE FIELD embedding ON paper TYPE option<array<float>>;"
+    )
+    home.documents("d.jsonl", objects({"id": "a", "text": "x"}))
+    rows = objects({"id": "b", "text": "y"}, {"id": "c", "text": "bad"})
+    refused(home, lambda: home.documents("e.jsonl", rows), "e.jsonl:2: the table paper refuses the document 'c'", "and no more")
+    home.database.run("DEFINE FIELD category ON paper TYPE string")
+    told = refused(
+        home, lambda: home.documents("e.jsonl", rows), "e.jsonl:1: the table paper refuses the document 'b'", "category"
+    )
+    assert "option<…>" in told
+    assert home.database.value("RETURN fn::check_imports()") == []
+
+
+def test_questions_of_another_table_than_the_golden_set(filled: Home) -> None:
+    other = Corpus("kb_page", "body", None)
+    filled.database.run("CREATE kb_page:a SET body = 'x'")
+    path = filled.write("x.csv", "id,text,relevant\na,x,a\n")
+    for dry_run in (True, False):
+        options = QuestionOptions(path, "csv", dry_run=dry_run)
+        refused(
+            filled,
+            lambda options=options: import_questions(filled.database, filled.project, other, options),  # type: ignore[misc]
+            "this database evaluates paper",
+            "this project is for kb_page",
+            error=SchemaError,
+        )
+
+
 # the commands
 
 
@@ -832,6 +1084,7 @@ def test_the_commands_as_a_user_calls_them(tmp_path: Path) -> None:
     (tmp_path / "queries.jsonl").write_text(objects({"_id": "q", "text": "one"}))
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\n")
     (tmp_path / "more.trec").write_text("q 0 2 2\n")
+    (tmp_path / "noted.csv").write_text("id,text,note\na,one,x\n")
     assert "surrecall init" in run("import", "documents", "docs.jsonl", code=2)
     run("init", "--table", "paper", "--field", "abstract", "--dimension", "3")
     assert "would import 2 documents, 0 with a vector" in run("import", "documents", "docs.jsonl", "--dry-run")
@@ -845,6 +1098,16 @@ def test_the_commands_as_a_user_calls_them(tmp_path: Path) -> None:
     assert "would import 1 label, for 1 question" in run("import", "labels", "more.trec", "--dry-run")
     assert json.loads(run("import", "labels", "more.trec", "--json"))["labels"] == 1
     assert "1 labels were there already" in run("import", "labels", "more.trec")
+    (tmp_path / "sheet.csv").write_text("ID;Frage;Relevant;Kind\nq;two;2;x\nlow;three;;\n")
+    sheet = ("import", "questions", "sheet.csv", "--text", "Frage", "--replace")
+    assert "1 of 2 questions of sheet.csv have no label" in run(*sheet, code=4)
+    (tmp_path / "sheet.csv").write_text("ID;Frage;Relevant;Kind;Grades\nq;two;2;x;\nlow;three;a;;0\n")
+    assert "--replace" in run(*sheet[:-1], code=4)
+    assert "would replace 1 question\n" in run(*sheet, "--dry-run")
+    told = run(*sheet)
+    assert "imported 1 question, 1 label\nreplaced 1 question\n" in told
+    assert "warning: no label reaches grade 1 for 1 question, first 'low'" in told
+    assert "columns left out: note" in run("import", "documents", "noted.csv")
     assert "--format" in run("import", "questions", "qrels.trec", code=2)
     assert "one of trec" in run("import", "labels", "more.trec", "--format", "xml", code=2)
     assert "can't be read" in run("import", "labels", "nothing.tsv", code=4)

@@ -8,11 +8,15 @@ import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from surrealdb import RecordID
 
-from surrecall import Options, SurrecallError, UsageError, _import_run, _ingest, evaluate, resume
+from conftest import fresh_settings
+from surrecall import Database, Options, SurrecallError, UsageError, _import_run, _ingest, _run_file, _schema, evaluate, resume
+from surrecall._export import runs
+from surrecall._export.output import Output
 from surrecall._import_run import ImportedRun, import_run
 from test_cli import surrecall
 from test_data_in import CORPUS, Home, filled, home, objects, refused
@@ -290,6 +294,134 @@ def test_a_corpus_that_changed_is_told_from_evaluations_of_our_own(filled: Home)
     filled.database.run("UPDATE paper:d1 SET abstract = 'other words'")
     run(filled, "q1 Q0 d5 1 1 x\n")
     assert [row["subject"] for row in filled.database.value("RETURN fn::check_evaluations()")] == ["corpus"]
+
+
+class Elsewhere:
+    """A second database with the same documents and questions."""
+
+    def __init__(self, config: pytest.Config, engine: str, home: Home) -> None:
+        self.database = Database(fresh_settings(config, engine))
+        _schema.apply(self.database, home.project)
+        documents, questions = home.database.run("SELECT * FROM paper; SELECT * FROM question")
+        self.database.run("INSERT INTO paper $rows RETURN NONE", rows=documents)
+        self.database.run("INSERT INTO question $rows RETURN NONE", rows=questions)
+
+
+def exported(database: Database, path: Path, form: str, retriever: str = "outside") -> bytes:
+    with Output(force=True) as output:
+        runs.export(database, runs.Form(form), output.lines(path), retriever)
+    return path.read_bytes()
+
+
+ODD = [
+    "a b",
+    " blank ",
+    "line\nend",
+    "comma,",
+    'say "x"',
+    "007",
+    "a|b",
+    "ö\u0301",
+    "x\u2028y",
+    7,
+    -3,
+    UUID("018cf5b2-8a0e-7b3a-9c1d-3f2b4a5c6d7e"),
+]
+
+
+@pytest.mark.parametrize("form", ["trec", "jsonl", "csv"])
+def test_a_run_that_was_exported_comes_back_byte_by_byte(home: Home, pytestconfig: pytest.Config, engine: str, form: str) -> None:
+    names: list[Any] = [name for name in ODD if form != "trec" or str(name).split() == [str(name)]]
+    names = [*names, "7"] if form == "jsonl" else names
+    home.documents("docs.jsonl", objects({"id": "d", "text": "x"}))
+    home.database.run(
+        "INSERT INTO paper $rows RETURN NONE", rows=[{"id": RecordID("paper", name), "abstract": "x"} for name in names]
+    )
+    rows = [{"id": RecordID("question", name), "text": "x", "relevant": [RecordID("paper", name)]} for name in names]
+    home.questions("q.jsonl", objects({"id": "none", "text": "x", "relevant": ["d"]}))
+    home.database.run("INSERT INTO question $rows RETURN NONE", rows=rows)
+    other = Elsewhere(pytestconfig, engine, home).database
+    # a ranking each: scores of its own, none, an order that is not theirs, a repeat, a document that is gone, no number
+    listed: list[tuple[list[Any], list[Any] | None]] = [
+        (names, [1.5 - place / 7 for place in range(len(names))]),
+        (names[::-1], None),
+        (names[:3], [1.0, 2.0, 1.0]),
+        (["gone", names[0]], [1e-7, -0.0]),
+    ]
+    if form != "trec":
+        listed += [
+            ([names[0], names[0]], [3.0, 2.0]),
+            (names[:2], [float("nan"), 1e22]),
+            (names[:2], [float("nan"), float("nan")]),
+        ]
+    answers = [
+        {
+            "question": RecordID("question", name),
+            "listed": [
+                {
+                    "document": RecordID("paper", document),
+                    "score": None if scores is None else scores[place],
+                    "sort_key": float(-place),
+                    "name": str(document),
+                }
+                for place, document in enumerate(ranking)
+            ],
+        }
+        for name, (ranking, scores) in zip(names, listed, strict=False)
+    ]
+    request = {"retriever": "outside", "set": "default", "k": [3], "engine": "x", "longest": 20, "file": "x", "sha256": "x"}
+    row = home.database.value("RETURN fn::import_begin($options)", options=request)
+    home.database.run("fn::import_answers($evaluation, $answers)", evaluation=row["id"], answers=answers)
+    home.database.run("UPDATE $id SET status = 'complete'", id=row["id"])
+    path = home.folder / f"out.{form}"
+    first = exported(home.database, path, form)
+    for _ in range(2):
+        told = import_run(other, CORPUS, _import_run.Options(path, "outside", (3,)))
+        assert told.unknown_documents == 1
+        assert told.unanswered == len(names) + 1 - min(len(listed), len(names))
+        again = home.folder / f"again.{form}"
+        assert exported(other, again, form) == first
+        path = again
+    other.close()
+
+
+def test_other_forms_of_a_run(filled: Home) -> None:
+    told = run(filled, "Query_ID;doc id;Score\nq1;d1;1\nq1;d5;2,5\n".replace("2,5", "2.5"), name="run.csv")
+    assert answers(filled)["q1"] == ["d5", "d1"]
+    assert told.lines == 2
+    filled.database.run("DELETE eval_answer")
+    run(filled, "question,document,rank\nq1,d1,2\nq1,d5,1\n", "second", name="x.txt", form=_run_file.Form.CSV)
+    assert answers(filled)["q1"] == ["d5", "d1"]
+    assert filled.database.value("SELECT VALUE scores FROM eval_answer WHERE ranking != []") == [None]
+    filled.database.run("DELETE eval_answer")
+    run(filled, json.dumps([{"qid": "q1", "documents": ["d5", "d1"]}]), "third", name="run.json")
+    assert answers(filled)["q1"] == ["d5", "d1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("x.csv", "question,document\nq1,d1\n", "x.csv:2: neither a rank nor a score"),
+        ("x.csv", "question,document,rank\nq1,d1,1\nq1,d2,1\n", "x.csv:3: the rank 1 of 'q1' is there already, in line 2"),
+        ("x.csv", "question,document,rank\nq1,d1,0\n", "x.csv:2: the rank '0' is no whole number from 1"),
+        ("x.csv", "question,document,rank,score\nq1,d1,1,high\n", "x.csv:2: the score 'high' is no number"),
+        ("x.csv", "question,document,rank\n,d1,1\n", "x.csv:2: no id of a question"),
+        ("x.csv", "q1 Q0 d1 1 1 x\n", "name the columns question, document, rank, score"),
+        ("x.jsonl", objects({"question": "q1", "ranking": "d1"}), "x.jsonl:1: ranking is no list of ids"),
+        ("x.jsonl", objects({"question": 1.5, "ranking": []}), "x.jsonl:1: no id of a question"),
+        ("x.jsonl", objects({"question": "q1", "ranking": ["d1", None]}), "x.jsonl:1: None is no id of a document"),
+        ("x.jsonl", objects({"question": "q1", "ranking": ["d1"], "scores": []}), "x.jsonl:1: scores is no list of a number"),
+        (
+            "x.jsonl",
+            objects({"question": "q1", "ranking": ["d1"]}) * 2,
+            "x.jsonl:2: the question 'q1' is there already, in line 1",
+        ),
+        ("x.run", objects({"question": "q1", "ranking": ["d1"]}), "with --format jsonl one of objects"),
+        ("x.xlsx", "PK", "is a file of a spreadsheet"),
+    ],
+)
+def test_a_fault_of_another_form(filled: Home, name: str, text: str, complaint: str) -> None:
+    refused(filled, lambda: run(filled, text, name=name), complaint)
 
 
 def test_the_command(tmp_path: Path) -> None:

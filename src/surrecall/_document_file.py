@@ -37,8 +37,10 @@ class Entry:
     vector: list[float] | None
 
 
-def read(path: Path, form: str, names: Names, text_field: str, faults: Faults) -> list[Entry]:
-    """All documents of a file, each id once; fields that are none of `names` are left out.
+def read(
+    path: Path, form: str, names: Names, text_field: str, faults: Faults, left_out: dict[str, None] | None = None
+) -> list[Entry]:
+    """All documents of a file, each id once; fields that are none of `names` are left out, and their names put into `left_out`.
 
     Raises DataError for a header that can't be made out, UsageError for a name of `names` that no row has.
     """
@@ -51,7 +53,7 @@ def read(path: Path, form: str, names: Names, text_field: str, faults: Faults) -
     given = {"id": names.id, "text": names.text, "title": names.title, "vector": names.vector}
     columns = {name: () if given[name] else aliases for name, aliases in usual.items()}
     columns = {given[name] or name: aliases for name, aliases in columns.items()}
-    rows = _tabular.read(path, form, _renamed(columns), faults, strict=False)
+    rows = _tabular.read(path, form, _renamed(columns), faults, strict=False, left_out=left_out)
     called = {name: _tabular.canonical(given[name] or name) for name in given}
     for name, wanted in given.items():
         if wanted and rows and not any(called[name] in row.fields for row in rows):

@@ -401,6 +401,7 @@ def _plan(database: Database, where: Sequence[Place], asked: Asked, *, required:
             raise UsageError(f"no question is in the golden set {question_set}", f"there are: {sets}")
         parts.append(part)
     if how is not None and not asked.every:
+        _refuse_apart(recorded)
         # those that are not worked on count too: questions and documents must meet
         for place in opened or where:
             database.run(_REQUIRE, table=place.table, field=place.vector, made=_made(place, how))
@@ -414,6 +415,38 @@ def _plan(database: Database, where: Sequence[Place], asked: Asked, *, required:
             f"--same-model states that they are of {how.model}; else name the embedder and model that made them",
         )
     return _Plan(how, parts, claimed)
+
+
+def _refuse_apart(recorded: Sequence[dict[str, Any]]) -> None:
+    """Questions and documents of two models are no start: whichever model is named, one of them has vectors of another."""
+    if any(row.get("next") for row in recorded):
+        return
+    questions, documents = (
+        next((row for row in recorded if row["role"] == role and row.get("model")), None) for role in ("question", "document")
+    )
+    if questions is None or documents is None or questions["model"] == documents["model"]:
+        return
+    # the way that needs no further option, where one of the two is known by how it is called
+    callable_ = {row["role"] for row in (questions, documents) if (row.get("how") or {}).get("embedder")}
+    if "document" in callable_:
+        step = f"surrecall embed --all --questions-only replaces those of the questions with vectors of {documents['model']}"
+    elif "question" in callable_:
+        step = f"surrecall embed --all --documents-only replaces those of the documents with vectors of {questions['model']}"
+    else:
+        step = (
+            f"surrecall embed --all --questions-only {_naming(documents['model'])} replaces those of the questions with vectors "
+            "of the documents' model"
+        )
+    raise UsageError(
+        f"{questions['table']}.{questions['field']} holds vectors of {questions['model']}, "
+        f"{documents['table']}.{documents['field']} of {documents['model']}, which can't be compared",
+        step,
+    )
+
+
+def _naming(model: str) -> str:
+    """The options that name a model, of which nobody said how it is called."""
+    return "--embedder hashing" if model == Hashing.model else f"--embedder … --model {model}"
 
 
 def _refuse_unknown(recorded: Sequence[dict[str, Any]], parts: Sequence[_Part], asked: Asked, how: How) -> None:
@@ -447,8 +480,13 @@ def _resolve(rows: Sequence[dict[str, Any]], asked: Asked, *, required: bool) ->
     if asked.embedder is None and not how.get("embedder"):
         if not required:
             return None
+        if base:
+            raise UsageError(
+                f"{base['model']} is recorded, and not how it is called",
+                f"surrecall embed {_naming(base['model'])} goes on with it; another one, with --all, replaces every vector",
+            )
         raise UsageError(
-            f"{base['model']} is recorded, and not how it is called" if base else "no embedder is named, and none is recorded",
+            "no embedder is named, and none is recorded",
             "--embedder openai --model …, --embedder sentence-transformers --model …, or --embedder hashing",
         )
     kind = asked.embedder or Kind(how["embedder"])

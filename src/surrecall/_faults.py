@@ -22,11 +22,11 @@ class Faults:
         if len(self.lines) < _SHOWN:
             self.lines.append(f"{path}:{line}: {problem}: {content.strip()[:120]!r}")
 
-    def raise_if_any(self) -> None:
-        """Raise DataError with all that was noted."""
+    def raise_if_any(self, hint: str | None = None) -> None:
+        """Raise DataError with all that was noted; `hint` is the next step, where it is another than to mend the lines."""
         if self.count:
             more = f"\n  and {self.count - len(self.lines)} more" if self.count > len(self.lines) else ""
             raise DataError(
                 f"{self.count} fault{'s' if self.count > 1 else ''}, nothing was imported\n  " + "\n  ".join(self.lines) + more,
-                "mend these lines, then import again",
+                hint or "mend these lines, then import again",
             )

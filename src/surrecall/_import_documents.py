@@ -9,7 +9,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _document_file, _fields, _ids, _ingest, _label_file, _quoting, _vectors
+from surrecall import _document_file, _fields, _ids, _import_models, _ingest, _label_file, _quoting, _vectors
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
@@ -28,6 +28,7 @@ class Options:
     names: _document_file.Names
     vectors: Path | None = None
     ids: Path | None = None
+    model: str | None = None
     prepend_title: bool = False
     dry_run: bool = False
 
@@ -37,7 +38,8 @@ class ImportedDocuments:
     """What an import did, or would do.
 
     `vectors` of the new documents came with one, `vectors_filled` went to documents that were there without; `titles_left_out`
-    are titles that the table has no field for, `empty` documents without text.
+    are titles that the table has no field for, `empty` documents without text; `columns_left_out` are columns of the file that
+    say nothing of a document. `model_taken_for` is the recorded model that vectors of an unnamed one are taken for.
     """
 
     documents: int
@@ -46,6 +48,8 @@ class ImportedDocuments:
     vectors_filled: int
     titles_left_out: int
     empty: int
+    columns_left_out: list[str]
+    model_taken_for: str | None
     dry_run: bool
 
 
@@ -61,7 +65,8 @@ def import_documents(
     Raises DataError with file, line and content of what is wrong; then, as after any failure, nothing is added.
     """
     faults = Faults()
-    entries = _document_file.read(options.path, options.form, options.names, corpus.body, faults)
+    left_out: dict[str, None] = {}
+    entries = _document_file.read(options.path, options.form, options.names, corpus.body, faults, left_out)
     faults.raise_if_any()
     if not entries:
         raise DataError(f"{options.path} holds no document", "one row a document: id, title, text")
@@ -91,18 +96,35 @@ def import_documents(
     if corpus.table in tables:
         fresh, fillings = _compared(database, rows, fields, corpus, options.path, faults)
     faults.raise_if_any()
+    given = sum(corpus.vector is not None and _fields.pick(row, corpus.vector) is not None for _, row in rows)
+    if options.model is not None and not given:
+        raise UsageError("--model names the model of vectors, and the file has none", "give --vectors FILE.npy")
+    fresh_vectors = sum(corpus.vector is not None and _fields.pick(row, corpus.vector) is not None for row in fresh)
+    model = _import_models.DocumentModel(database, corpus, options.model, given - fresh_vectors - len(fillings))
     if not options.dry_run:
-        undo = _ingest.empty(database, fillings)
+        empty = _ingest.empty(database, fillings)
+
+        def undo() -> None:
+            empty()
+            model.put_back()
+
         with _ingest.logged(database, f"documents of {options.path.name}", len(fresh) + len(fillings), 0, undo) as added:
             _ingest.fill(database, fillings)
-            _ingest.add_documents(database, project, corpus, fresh, added, indexed=indexed, progress=progress)
+            try:
+                _ingest.add_documents(database, project, corpus, fresh, added, indexed=indexed, progress=progress)
+            except _ingest.RefusedRow as refused:
+                entry = next(entry for entry, row in rows if row["id"] == refused.id)
+                raise DataError(f"{options.path}:{entry.line}: {refused.message}", refused.hint) from refused
+            model.claim()
     return ImportedDocuments(
         documents=len(fresh),
         documents_there=len(rows) - len(fresh),
         vectors_filled=len(fillings),
-        vectors=sum(corpus.vector is not None and _fields.pick(row, corpus.vector) is not None for row in fresh),
+        vectors=fresh_vectors,
         titles_left_out=0 if titled else sum(entry.title is not None for entry in entries),
         empty=sum(not _fields.pick(row, corpus.body).strip() for row in fresh),
+        columns_left_out=list(left_out),
+        model_taken_for=model.taken_for if fresh_vectors or fillings else None,
         dry_run=options.dry_run,
     )
 

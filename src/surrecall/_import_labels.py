@@ -9,7 +9,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _ids, _import_questions, _ingest, _label_file
+from surrecall import _ids, _ingest, _label_file, _labels, _schema
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import DataError, SurrecallError
@@ -64,6 +64,7 @@ def import_labels(
     faults.raise_if_any()
     if not labels:
         raise DataError(f"{path} holds no label", "one line a label: query-id, corpus-id, score; or TREC's four fields")
+    _schema.require_corpus(database, corpus.table)
     questions = _ids.resolve(database, database.table("question"), [label.question for label in labels])
     documents = _ids.resolve(database, corpus.table, [label.document for label in labels])
     gathered = _label_file.gather(path, labels, questions, documents, faults)
@@ -92,7 +93,8 @@ def import_labels(
             touched = True
             merged[document] = {"document": RecordID(corpus.table, document), "grade": grade}
         if touched:
-            changes.append((old, _changed(old, [(label["document"], label["grade"]) for label in merged.values()])))
+            grades_now = [(label["document"], label["grade"]) for label in merged.values()]
+            changes.append((old, {"id": old["id"], **_labels.merged(old, grades_now)}))
     faults.raise_if_any()
     if not dry_run:
         _store(database, f"labels of {path.name}", changes, progress)
@@ -117,12 +119,6 @@ def _before(database: Database, questions: list[RecordID]) -> dict[Any, dict[str
 
 def _judged(row: dict[str, Any]) -> list[dict[str, Any]]:
     return row.get("judged") or [{"document": document, "grade": 1} for document in row["relevant"]]
-
-
-def _changed(old: dict[str, Any], grades: list[tuple[RecordID, float | int]]) -> dict[str, Any]:
-    """The labels of a question as they are to be; graded ones stay graded."""
-    new = _import_questions.judged_of(grades) if old.get("judged") else _import_questions.labels_of(grades)
-    return {"id": old["id"], "judged": None, **new}
 
 
 def _store(

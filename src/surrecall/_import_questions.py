@@ -9,21 +9,24 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _ids, _ingest, _label_file, _question_file, _schema, _vectors
+from surrecall import _ids, _import_models, _ingest, _label_file, _labels, _question_changes, _question_file, _schema, _vectors
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 from surrecall._faults import Faults
+from surrecall._question_changes import Wanted
 
-# what a question may have beside its labels, and what a row without it has
-_DETAILS: dict[str, Any] = {"kind": None, "tags": [], "split": None, "source": "human", "note": None}
 _THERE = "SELECT * FROM $ids"
 _BATCH = 500
+_OTHER_CONTENT = "mend these lines; or --replace changes the questions that are there to what the file says"
 
 
 @dataclass(frozen=True)
 class Options:
-    """What to import. `labels` is a file of labels for questions that carry none; `ids` names the questions of `vectors`."""
+    """What to import. `labels` is a file of labels for questions that carry none; `ids` names the questions of `vectors`.
+
+    `replace` changes questions that are there with another content.
+    """
 
     path: Path
     form: str
@@ -32,20 +35,32 @@ class Options:
     vectors: Path | None = None
     ids: Path | None = None
     model: str | None = None
+    names: _question_file.Names = _question_file.USUAL
+    replace: bool = False
     dry_run: bool = False
 
 
 @dataclass(frozen=True)
 class ImportedQuestions:
-    """What an import did, or would do: rows added, their labels, and rows that were there already with the same content.
+    """What an import did, or would do: rows added, their labels, and rows that were there already.
 
-    `vectors_filled` of those had no vector, and were given one.
+    Of those, `replaced` had another content, with `labels_added` and `labels_replaced` (their grade) among it, and
+    `vectors_outdated` lost the vector of their old text; `vectors_filled` had no vector, and were given one; `models_stated` had
+    one of an unknown or another model. `below_one` questions have labels of which none reaches grade 1, the first of them
+    `first_below_one`.
     """
 
     questions: int
     labels: int
     questions_there: int
+    replaced: int
+    labels_added: int
+    labels_replaced: int
     vectors_filled: int
+    models_stated: int
+    vectors_outdated: int
+    below_one: int
+    first_below_one: str | int | None
     unlabelled: int
     repeated_labels: int
     dry_run: bool
@@ -63,16 +78,18 @@ def import_questions(
     Raises DataError with file, line and content of what is wrong; then, as after any failure, nothing is added.
     """
     faults = Faults()
-    entries = _question_file.read(options.path, options.form, faults)
+    entries = _question_file.read(options.path, options.form, faults, options.names)
     labels = None if options.labels is None else _label_file.read(options.labels, None, faults)
     faults.raise_if_any()
     if not entries:
         raise DataError(f"{options.path} holds no question", "one row a question: id, text, and its relevant documents")
     entries, unlabelled = _labelled(entries, options)
-    if not options.dry_run and database.table("question") not in database.value("INFO FOR DB")["tables"]:
+    table = database.table("question")
+    if table in database.value("INFO FOR DB")["tables"]:
+        _schema.require_corpus(database, corpus.table)
+    elif not options.dry_run:
         # a row for a table that is not there would make a table without any of its rules
         _schema.apply(database, project)
-    table = database.table("question")
     named = [entry.name for entry in entries if entry.name is not None]
     known = _ids.resolve(database, table, named)
     questions = [_record(table, entry, known, options.path, faults) for entry in entries]
@@ -89,50 +106,39 @@ def import_questions(
         gathered = _label_file.gather(
             options.labels, labels, asked, documents, faults, f"neither in {options.path.name} nor there"
         )
-    rows = []
+    rows: list[Wanted] = []
     for entry, question in zip(entries, questions, strict=True):
         grades = None if gathered is None else gathered.grades.get(question.id, {})
-        if grades is not None and not grades:
-            unlabelled += 1
-            continue
-        row = _row(entry, question, corpus, documents, grades, options, faults)
+        wanted = _wanted(entry, question, corpus, documents, grades, options, faults)
         embedding = entry.embedding if vectors is None else vectors[str(question.id)]
         if embedding is not None:
-            row["embedding"] = embedding
-            row |= {"embedding_model": entry.model or options.model} if entry.model or options.model else {}
-        rows.append((entry, row))
+            wanted.row["embedding"] = embedding
+            wanted.row.update({"embedding_model": entry.model or options.model} if entry.model or options.model else {})
+        rows.append(wanted)
     faults.raise_if_any()
-    _ingest.require_dimension(corpus, "question", [row.get("embedding") for _, row in rows])
-    fresh, fillings = _compared(database, rows, options.path, faults)
-    faults.raise_if_any()
+    _ingest.require_dimension(corpus, "question", [wanted.row.get("embedding") for wanted in rows])
+    found = _compared(database, rows, options, faults)
+    faults.raise_if_any(_OTHER_CONTENT if found.unlike and not options.replace else None)
+    if found.bare and options.labels is None:
+        raise _without_labels(found.bare, len(entries), options)
     if not options.dry_run:
-        undo = _ingest.empty(database, fillings)
-        with _ingest.logged(database, f"questions of {options.path.name}", 0, len(fresh) + len(fillings), undo) as added:
-            _ingest.fill(database, fillings)
-            _ingest.add_questions(database, fresh, added, progress)
+        _store(database, corpus, options, found, progress)
     return ImportedQuestions(
-        questions=len(fresh),
-        labels=sum(len(row.get("judged") or row["relevant"]) for row in fresh),
-        questions_there=len(rows) - len(fresh),
-        vectors_filled=len(fillings),
-        unlabelled=unlabelled,
-        repeated_labels=(gathered.repeated if gathered else 0) + sum(entry.repeated for entry, _ in rows),
+        questions=len(found.fresh),
+        labels=sum(len(row.get("judged") or row["relevant"]) for row in found.fresh),
+        questions_there=len(rows) - len(found.fresh) - len(found.bare),
+        replaced=sum(change.replaced for change in found.changes.values()),
+        labels_added=sum(change.added for change in found.changes.values()),
+        labels_replaced=sum(change.regraded for change in found.changes.values()),
+        vectors_filled=sum(change.filled for change in found.changes.values()),
+        models_stated=sum(change.modelled for change in found.changes.values()),
+        vectors_outdated=sum(change.outdated for change in found.changes.values()),
+        below_one=len(found.below_one),
+        first_below_one=found.below_one[0] if found.below_one else None,
+        unlabelled=unlabelled + len(found.bare),
+        repeated_labels=(gathered.repeated if gathered else 0) + sum(wanted.entry.repeated for wanted in rows),
         dry_run=options.dry_run,
     )
-
-
-def labels_of(grades: Sequence[tuple[RecordID, float | int]]) -> dict[str, Any]:
-    """Labels as a question keeps them: plain ones where every grade is 1, else graded, and no answer where none is 1 or more."""
-    if all(grade == 1 for _, grade in grades):
-        return {"relevant": [document for document, _ in grades], "answerable": True}
-    return judged_of(grades)
-
-
-def judged_of(grades: Sequence[tuple[RecordID, float | int]]) -> dict[str, Any]:
-    """Labels that stay graded, whatever their grades."""
-    relevant = [document for document, grade in grades if grade >= 1]
-    judged = [{"document": document, "grade": grade} for document, grade in grades]
-    return {"judged": judged, "relevant": relevant, "answerable": bool(relevant)}
 
 
 def _labelled(entries: list[_question_file.Entry], options: Options) -> tuple[list[_question_file.Entry], int]:
@@ -148,14 +154,19 @@ def _labelled(entries: list[_question_file.Entry], options: Options) -> tuple[li
         return bare, 0
     if options.form == "quepid" and with_labels:
         return with_labels, len(bare)
-    if bare:
-        raise DataError(
-            f"{len(bare)} of {len(entries)} questions of {options.path} have no label, first in line {bare[0].line}: "
-            f"{bare[0].content.strip()[:120]!r}",
-            f"name the documents that answer them (relevant), say answerable false, or give a file of labels: "
-            f"surrecall import questions {options.path} --labels qrels.tsv",
-        )
+    # those that are there have their labels
+    if bare and not options.replace:
+        raise _without_labels(bare, len(entries), options)
     return entries, 0
+
+
+def _without_labels(bare: list[_question_file.Entry], count: int, options: Options) -> DataError:
+    return DataError(
+        f"{len(bare)} of {count} questions of {options.path} have no label, first in line {bare[0].line}: "
+        f"{bare[0].content.strip()[:120]!r}",
+        f"name the documents that answer them (relevant), say answerable false, or give a file of labels: "
+        f"surrecall import questions {options.path} --labels qrels.tsv",
+    )
 
 
 def _record(
@@ -192,7 +203,7 @@ def _read_vectors(
     return vectors
 
 
-def _row(
+def _wanted(
     entry: _question_file.Entry,
     question: RecordID,
     corpus: Corpus,
@@ -200,28 +211,34 @@ def _row(
     grades: dict[Any, float | int] | None,
     options: Options,
     faults: Faults,
-) -> dict[str, Any]:
-    """A question as it is stored."""
+) -> Wanted:
+    """A question as it is stored, and its labels as the file gives them."""
     for name in dict.fromkeys(entry.documents):
         if len(documents[name]) != 1:
             faults.add(options.path, entry.line, _label_file.missing("document", name, documents[name]), entry.content)
-            return {"relevant": []}
+            return Wanted(entry, {"relevant": []}, [], names_set=False)
 
     def meant(names: Sequence[_ids.Name]) -> list[RecordID]:
         return [documents[name][0] for name in names]
 
     details = dict(entry.details)
-    row: dict[str, Any] = {"id": question, "text": entry.text, "set": details.pop("set", options.question_set), **details}
+    question_set = details.pop("set", options.question_set)
+    row: dict[str, Any] = {"id": question, "text": entry.text, "set": question_set, **details}
+    labels: list[tuple[RecordID, float | int | None]]
     if grades is not None:
         row |= {"source": "imported"} | details
-        row |= labels_of([(RecordID(corpus.table, document), grade) for document, grade in grades.items()])
+        pairs = [(RecordID(corpus.table, document), grade) for document, grade in grades.items()]
+        row |= _labels.labels_of(pairs)
+        labels = [*pairs]
     elif entry.judged:
         pairs = list(zip(meant([name for name, _ in entry.judged]), (grade for _, grade in entry.judged), strict=True))
         if len({document.id for document, _ in pairs}) < len(pairs):
             faults.add(options.path, entry.line, "two names of one document, each with a grade", entry.content)
-        row |= judged_of(pairs)
+        row |= _labels.judged_of(pairs)
+        labels = [*pairs]
     else:
         row |= {"relevant": list({document.id: document for document in meant(entry.relevant)}.values())}
+        labels = [(document, None) for document in row["relevant"]]
     if entry.answerable is not None:
         row["answerable"] = entry.answerable
     if entry.anchors:
@@ -230,66 +247,93 @@ def _row(
             {"document": document, "phrase": phrase}
             for document, phrase in zip(meant([name for name, _ in entry.anchors]), phrases, strict=True)
         ]
-    return row
+    return Wanted(entry, row, labels, names_set="set" in entry.details or question_set != "default")
 
 
-def _compared(
-    database: Database, rows: list[tuple[_question_file.Entry, dict[str, Any]]], path: Path, faults: Faults
-) -> tuple[list[dict[str, Any]], list[_ingest.Filling]]:
-    """The rows that are not there yet, and vectors for those that are there without one.
+@dataclass
+class _Compared:
+    """Rows that are not there yet, without labels (`bare`) or to be stored; changes of those that are, by index of `before`.
 
-    A row that is there with another content is a fault, and so is an id that is there twice.
+    `unlike` counts those that are there with another content.
+    """
+
+    fresh: list[dict[str, Any]]
+    bare: list[_question_file.Entry]
+    changes: dict[int, _question_changes.Change]
+    before: list[dict[str, Any]]
+    below_one: list[Any]
+    unlike: int = 0
+
+
+def _compared(database: Database, rows: list[Wanted], options: Options, faults: Faults) -> _Compared:
+    """What is there of the rows, and what is to become of it.
+
+    A row that is there with another content is a fault unless it is to be replaced, and so is an id that is there twice.
     """
     there: dict[Any, dict[str, Any]] = {}
-    for batch in _ingest.batches([row["id"] for _, row in rows], _BATCH):
+    for batch in _ingest.batches([wanted.row["id"] for wanted in rows], _BATCH):
         there |= {row["id"].id: row for row in database.value(_THERE, ids=batch)}
-    fresh = []
-    fillings = []
+    found = _Compared([], [], {}, [], [])
     seen: dict[Any, int] = {}
-    for entry, row in rows:
-        name = row["id"].id
+    for wanted in rows:
+        entry, name = wanted.entry, wanted.row["id"].id
         if name in seen:
-            faults.add(path, entry.line, f"the same question as line {seen[name]}", entry.content)
+            faults.add(options.path, entry.line, f"the same question as line {seen[name]}", entry.content)
             continue
         seen[name] = entry.line
-        if name not in there:
-            fresh.append(row)
-            continue
-        other = _difference(row, there[name])
-        if other is not None:
-            faults.add(path, entry.line, f"the question {name!r} is there with another {other}", entry.content)
-        elif row.get("embedding") is not None and not there[name].get("embedding"):
-            values: dict[str, Any] = {"embedding": row["embedding"], "embedding_model": row.get("embedding_model")}
-            fillings.append(_ingest.Filling(row["id"], values))
-    return fresh, fillings
+        old = there.get(name)
+        labelled = bool(wanted.labels) or entry.answerable is False
+        if old is None or (not labelled and not options.replace):
+            if labelled:
+                found.fresh.append(wanted.row)
+            else:
+                found.bare.append(entry)
+            new = wanted.row
+        elif options.replace:
+            change = _question_changes.change(wanted, old)
+            if change.fault:
+                faults.add(options.path, entry.line, f"the question {name!r} {change.fault}", entry.content)
+            new = _note(found, change, old)
+        else:
+            other = _question_changes.difference(wanted, old)
+            if other is not None:
+                faults.add(options.path, entry.line, f"the question {name!r} is there with {other}", entry.content)
+                found.unlike += 1
+                continue
+            filling = _question_changes.filling(wanted.row, old)
+            filled = "embedding" in filling
+            new = _note(found, _question_changes.Change(filling, filled, modelled=bool(filling) and not filled), old)
+        if entry.answerable is None and new.get("judged") and not any(label["grade"] >= 1 for label in new["judged"]):
+            found.below_one.append(name)
+    return found
 
 
-def _difference(row: dict[str, Any], there: dict[str, Any]) -> str | None:
-    """What a row has other than the one that is there; a vector only where the row has one."""
-    if row["text"] != there.get("text"):
-        return f"text: {str(there.get('text'))[:60]!r}"
-    if row["set"] != there.get("set"):
-        return f"set: {there.get('set')!r}"
-    ours, theirs = _grades(row), _grades(there)
-    if ours != theirs:
-        return f"labels, {len(theirs)} and not {len(ours)} or of other grades; surrecall import labels changes them"
-    if row.get("answerable", True) != there.get("answerable", True):
-        return "answerable"
-    for key, default in _DETAILS.items():
-        if row.get(key, default) != (there.get(key) or default):
-            return f"{key}: {there.get(key)!r}"
-    if _phrases(row) != _phrases(there):
-        return "anchors"
-    if row.get("embedding") is not None and there.get("embedding") and row["embedding"] != there["embedding"]:
-        return "vector"
-    return None
+def _note(found: _Compared, change: _question_changes.Change, old: dict[str, Any]) -> dict[str, Any]:
+    """Keep a change that changes something; the question as it will be."""
+    if change.values:
+        found.changes[len(found.before)] = change
+        found.before.append(old)
+    return old | change.values
 
 
-def _grades(row: dict[str, Any]) -> dict[Any, float | int]:
-    if row.get("judged"):
-        return {label["document"].id: label["grade"] for label in row["judged"]}
-    return {document.id: 1 for document in row["relevant"]}
+def _store(database: Database, corpus: Corpus, options: Options, found: _Compared, progress: _ingest.Progress) -> None:
+    """Write changes and new questions; after a failure all is as it was."""
+    after = [_ingest.Filling(found.before[index]["id"], change.values) for index, change in found.changes.items()]
+    before = [
+        _ingest.Filling(filling.id, {key: old.get(key) for key in filling.values})
+        for filling, old in zip(after, found.before, strict=True)
+    ]
+    vectors = any(row.get("embedding") is not None for row in [*found.fresh, *(filling.values for filling in after)])
+    models = any("embedding_model" in filling.values for filling in after) or vectors
+    record = _import_models.Record(database, database.table("question"), "embedding") if models else None
 
+    def undo() -> None:
+        _ingest.fill(database, before)
+        if record is not None:
+            record.put_back()
 
-def _phrases(row: dict[str, Any]) -> list[tuple[Any, str]]:
-    return [(anchor["document"].id, anchor["phrase"]) for anchor in row.get("anchors") or []]
+    with _ingest.logged(database, f"questions of {options.path.name}", 0, len(found.fresh) + len(after), undo) as added:
+        _ingest.fill(database, after)
+        _ingest.add_questions(database, found.fresh, added, progress)
+        if record is not None:
+            record.settle(corpus.dimension)

@@ -1,4 +1,4 @@
-"""The rankings of an outside system, from a TREC run file, as one evaluation among the others."""
+"""The rankings of an outside system, from a file, as one evaluation among the others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What to import: the file, the name its system goes by, the golden set, and the cutoffs to measure at."""
+    """What to import: the file, the name its system goes by, the golden set, and the cutoffs to measure at.
+
+    `form` is that of the file; None takes the one that its ending names.
+    """
 
     path: Path
     retriever: str
@@ -36,6 +39,7 @@ class Options:
     question_set: str = "default"
     note: str | None = None
     revision: str | None = None
+    form: _run_file.Form | None = None
     dry_run: bool = False
 
 
@@ -80,10 +84,10 @@ def import_run(
     """
     _retrievers.require_name(options.retriever)
     faults = Faults()
-    lines = _run_file.read(options.path, faults)
-    faults.raise_if_any()
+    lines = _run_file.read(options.path, options.form or _run_file.form_of(options.path), faults)
+    faults.raise_if_any(f"mend these lines, then import again; {_run_file.FORMS}")
     if not lines:
-        raise DataError(f"{options.path} holds no line", "question Q0 document rank score name, one document a line")
+        raise DataError(f"{options.path} holds no line", _run_file.FORMS)
     asked: list[RecordID] = database.value(_QUESTIONS, set=options.question_set)
     questions = _among(asked, [line.question for line in lines])
     documents = _ids.resolve(database, corpus.table, [line.document for line in lines])
@@ -97,7 +101,7 @@ def import_run(
     for line in lines:
         for question in questions[line.question]:
             document = (documents[line.document] or [_ids.new(corpus.table, line.document)])[0]
-            row = {"document": document, "score": line.score, "single": line.single, "name": str(line.document)}
+            row = {"document": document, "score": line.score, "sort_key": line.sort_key, "name": str(line.document)}
             listed[question.id].append(row)
     told = ImportedRun(
         evaluation=None,

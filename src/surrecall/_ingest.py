@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,11 +12,11 @@ from typing import Any, TypeVar
 
 from surrealdb import RecordID
 
-from surrecall import _fields, _files, _quoting, _schema
+from surrecall import _fields, _files, _import_models, _quoting, _schema
 from surrecall._collection import Collection, Document, Question
 from surrecall._corpus import Corpus
 from surrecall._database import Database
-from surrecall._errors import DatabaseError, DataError, SchemaError, SurrecallError
+from surrecall._errors import DatabaseError, DataError, SchemaError, SurrecallError, UsageError
 
 # where indexes are there already a large transaction is slow out of proportion
 _BATCH_WITHOUT_INDEXES, _BATCH_WITH_INDEXES = 500, 50
@@ -44,6 +45,10 @@ _FINISHED = "UPDATE import_log SET finished = time::now() WHERE id = $log OR (so
 # a row at a time: each has values of its own
 _FILL = "BEGIN; FOR $row IN $rows { UPDATE $row.id MERGE $row.values RETURN NONE }; COMMIT;"
 _ADD_QUESTIONS = "BEGIN; INSERT INTO question $rows RETURN NONE; COMMIT;"
+
+# a row on trial that could be stored, and what definitions of fields, indexes and events say of one that can't
+_TAKEN = "surrecall: taken"
+_REFUSED = re.compile(r"for field `|Found field |already contains|Error while processing event|no such field exists")
 
 # labels or answers a statement: about five seconds of work
 _SHARD = 5_000
@@ -77,9 +82,12 @@ def ingest(
     question_set: str,
     progress: Progress = lambda _done, _all: None,
     *,
+    model: str | None = None,
     dry_run: bool = False,
 ) -> Imported:
     """Load a collection; a second time changes nothing. `dry_run` only says what would be added.
+
+    `model` is recorded as the one that made its vectors.
 
     Raises DataError when a vector has another dimension than the corpus, or an id is there with another content; then, as
     after any failure, what this call added is taken out again.
@@ -91,10 +99,25 @@ def ingest(
     indexed = True if dry_run else prepare(database, project, corpus)
     new_documents = _new(database, documents, _same_documents(corpus))
     new_questions = _new(database, questions, _SAME_QUESTIONS)
+    if model is not None and collection.documents[0].vector is None:
+        raise UsageError("--model names the model of vectors, and the collection has none", "leave --model out")
+    document_model = _import_models.DocumentModel(database, corpus, model, len(documents) - len(new_documents))
+    question_models = None if model is None else _import_models.Record(database, database.table("question"), "embedding")
+    for row in new_questions if model is not None else []:
+        row |= {"embedding_model": model} if "embedding" in row else {}
+
+    def undo() -> None:
+        document_model.put_back()
+        if question_models is not None:
+            question_models.put_back()
+
     if not dry_run:
-        with logged(database, source, len(new_documents), len(new_questions)) as added:
+        with logged(database, source, len(new_documents), len(new_questions), undo) as added:
             add_documents(database, project, corpus, new_documents, added, indexed=indexed, progress=progress)
             add_questions(database, new_questions, added)
+            document_model.claim()
+            if question_models is not None:
+                question_models.settle(corpus.dimension)
     return Imported(
         documents=len(new_documents),
         questions=len(new_questions),
@@ -144,10 +167,40 @@ def add_documents(
     for batch in batches(rows, _BATCH_WITH_INDEXES if indexed else _BATCH_WITHOUT_INDEXES):
         # noted first: a connection that breaks leaves open whether the rows are there
         added += [row["id"] for row in batch]
-        database.run(insert, rows=batch)
+        try:
+            database.run(insert, rows=batch)
+        except DatabaseError as error:
+            raise _refused_row(database, corpus, batch) or error from error
         progress(len(added), len(rows))
     if not indexed:
         _build_indexes(database, project, corpus)
+
+
+class RefusedRow(DataError):
+    """A row that the table refuses; `id` is its own."""
+
+    def __init__(self, record: RecordID, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.id = record
+
+
+def _refused_row(database: Database, corpus: Corpus, batch: Sequence[dict[str, Any]]) -> RefusedRow | None:
+    """The first row that the table's own definitions refuse, of a batch that was refused; nothing is stored."""
+    attempt = f"BEGIN; INSERT INTO {_quoting.identifier(corpus.table)} $rows RETURN NONE; THROW '{_TAKEN}'; COMMIT;"
+    for row in batch:
+        try:
+            database.run(attempt, rows=[row])
+        except SurrecallError as error:
+            if error.statement is not None and _REFUSED.search(error.message):
+                return RefusedRow(
+                    row["id"],
+                    f"the table {corpus.table} refuses the document {row['id'].id!r}: {error.message}",
+                    f"an import writes {', '.join(key for key in row if key != 'id')} and no more: give that field a DEFAULT or "
+                    "an option<…> type, or write the documents as your application does, then surrecall import questions",
+                )
+            if error.message != _TAKEN:
+                return None
+    return None
 
 
 def add_questions(

@@ -148,7 +148,7 @@ def _of_text(path: Path, form: str | None, faults: Faults) -> Iterator[Label]:
 
 def _cells(path: Path, text: str, first: str, form: str | None, faults: Faults) -> Iterator[tuple[int, str, list[str]]]:
     """The fields of each line: between delimiters where the first line has them, else between blanks."""
-    delimiter = "," if form == "csv" else "\t"
+    delimiter = _tabular.delimiter_of(path, first, _COLUMNS) if form == "csv" else "\t"
     split = [cell.strip() for cell in first.split(delimiter)]
     # a TREC file holds no id with a blank, so however tabs and blanks are mixed in it, they part fields
     if form == "csv" or (form != "trec" and "\t" in first and all(split) and (len(split) == 3 or _header(split) is not None)):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from surrecall import _ids, _tabular
-from surrecall._errors import DataError
+from surrecall._errors import DataError, UsageError
 from surrecall._faults import Faults
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "quepid")
@@ -82,14 +82,30 @@ class Entry:
         return [*self.relevant, *(name for name, _ in self.judged), *(name for name, _ in self.anchors)]
 
 
-def read(path: Path, form: str, faults: Faults) -> list[Entry]:
-    """All questions of a file, each once. Raises DataError for a header that can't be made out."""
+@dataclass(frozen=True)
+class Names:
+    """How the file calls the id and the text of a question; None takes the usual names."""
+
+    id: str | None = None
+    text: str | None = None
+
+
+USUAL = Names()
+
+
+def read(path: Path, form: str, faults: Faults, names: Names = USUAL) -> list[Entry]:
+    """All questions of a file, each once.
+
+    Raises DataError for a header that can't be made out, UsageError for a name of `names` that no row has.
+    """
     if form == "quepid":
+        if names != USUAL:
+            raise UsageError("an export of Quepid has its own columns", "leave --id and --text out, or --format quepid")
         return _merged(path, _quepid(path, faults), faults)
     if form in ("csv", "tsv"):
-        return _merged(path, _read(path, _tabular.read(path, form, _CELLS, faults), _of_cells, faults), faults)
+        return _merged(path, _read(path, _rows(path, form, _CELLS, names, faults), _of_cells, faults), faults)
     entries: dict[Any, Entry] = {}
-    for entry in _read(path, _tabular.read(path, form, _TYPED, faults), _of_json, faults):
+    for entry in _read(path, _rows(path, form, _TYPED, names, faults), _of_json, faults):
         key = _key(entry)
         if key in entries:
             what = f"the id {entry.name.shown}" if entry.name else "the question"
@@ -97,6 +113,21 @@ def read(path: Path, form: str, faults: Faults) -> list[Entry]:
         else:
             entries[key] = entry
     return list(entries.values())
+
+
+def _rows(path: Path, form: str, columns: _tabular.Columns, names: Names, faults: Faults) -> list[_tabular.Row]:
+    """The rows, with what `names` calls the id and the text under these two."""
+    given = {name: wanted for name, wanted in (("id", names.id), ("text", names.text)) if wanted}
+    called = {_tabular.canonical(wanted): name for name, wanted in given.items()}
+    free: dict[str, Sequence[str]] = {
+        name: [alias for alias in aliases if alias not in called] for name, aliases in columns.items() if name not in given
+    }
+    named: dict[str, Sequence[str]] = dict.fromkeys(called, ())
+    rows = _tabular.read(path, form, named | free, faults)
+    for own, name in called.items():
+        if rows and not any(own in row.fields for row in rows):
+            raise UsageError(f"no row of {path.name} has a {given[name]!r}", "look at its first line for the name")
+    return [replace(row, fields={called.get(own, own): value for own, value in row.fields.items()}) for row in rows]
 
 
 def made_id(text: str) -> str:

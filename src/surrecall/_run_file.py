@@ -1,11 +1,15 @@
-"""TREC run files: the rankings of a system, one document a line."""
+"""Files of rankings: TREC runs, and the JSON Lines and CSV that surrecall export run writes."""
 
 from __future__ import annotations
 
+import math
 import re
 import struct
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from surrecall import _ids, _tabular
 from surrecall._faults import Faults
@@ -13,22 +17,61 @@ from surrecall._faults import Faults
 _BLANKS = re.compile(r"[ \t\f\v]+")
 # question, Q0, document, rank, score, name of the run; trec_eval takes whatever stands after that
 _FIELDS = 6
+_QUESTION = ("query_id", "qid", "query", "question_id", "topic")
+_TYPED = {"question": _QUESTION, "ranking": ("documents",), "scores": ()}
+_CELLS = {
+    "question": _QUESTION,
+    "document": ("doc_id", "docid", "document_id", "docno", "corpus_id"),
+    "rank": (),
+    "score": (),
+}
+FORMS = (
+    "a run is a TREC file (question Q0 document rank score name), with --format jsonl one of objects "
+    '({"question", "ranking": […], "scores": […]}), or with --format csv one of the columns question, document, rank, score'
+)
+
+
+class Form(StrEnum):
+    """The forms of a file of rankings."""
+
+    TREC = "trec"
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+_ENDINGS = {"jsonl": Form.JSONL, "ndjson": Form.JSONL, "json": Form.JSONL, "csv": Form.CSV}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One document for one question. `single` is the score as trec_eval reads it, a 32-bit float."""
+    """One document for one question.
+
+    `sort_key` sorts the documents of a question, the highest first: the score as trec_eval reads it, a 32-bit float, or the place
+    that the file gives, counted down. `score` is None where the ranking has no scores, NaN where this one is not known.
+    """
 
     line: int
     content: str
     question: _ids.Name
     document: _ids.Name
-    score: float
-    single: float
+    score: float | None
+    sort_key: float
 
 
-def read(path: Path, faults: Faults) -> list[Line]:
-    """All lines of a file, in its order, which says nothing of the ranking."""
+def form_of(path: Path) -> Form:
+    """The form that a file's ending names, else TREC."""
+    return _ENDINGS.get(path.suffix.lower().lstrip("."), Form.TREC)
+
+
+def read(path: Path, form: Form, faults: Faults) -> list[Line]:
+    """All documents of a file. Raises DataError for a header that can't be made out."""
+    if form is Form.JSONL:
+        return list(_of_objects(path, faults))
+    return list(_of_cells(path, faults)) if form is Form.CSV else _of_trec(path, faults)
+
+
+def _of_trec(path: Path, faults: Faults) -> list[Line]:
+    """The lines in their order, which says nothing of the ranking."""
     names: dict[str, _ids.Name] = {}
     found = []
     for number, content in _tabular.lines(_tabular.decoded(path, faults)):
@@ -44,6 +87,78 @@ def read(path: Path, faults: Faults) -> list[Line]:
         else:
             found.append(Line(number, content, question, document, float(score), single))
     return found
+
+
+def _of_objects(path: Path, faults: Faults) -> Iterator[Line]:
+    """A question a row, its documents best first."""
+    seen: dict[Any, int] = {}
+    for row in _tabular.read(path, "jsonl", _TYPED, faults):
+        question, ranking, scores = row.name("question"), row.fields.get("ranking"), row.fields.get("scores")
+        if question is None or not isinstance(ranking, list):
+            faults.add(path, row.line, "no id of a question" if question is None else "ranking is no list of ids", row.content)
+            continue
+        if seen.setdefault(question.value, row.line) != row.line:
+            faults.add(
+                path, row.line, f"the question {question.shown} is there already, in line {seen[question.value]}", row.content
+            )
+            continue
+        documents = [_ids.of_json(value) for value in ranking]
+        wrong = next((value for value, name in zip(ranking, documents, strict=True) if name is None), None)
+        if None in documents:
+            faults.add(path, row.line, f"{wrong!r} is no id of a document", row.content)
+        elif scores is not None and not (
+            isinstance(scores, list)
+            and len(scores) == len(ranking)
+            and all(score is None or _is_number(score) for score in scores)
+        ):
+            faults.add(path, row.line, "scores is no list of a number for each document", row.content)
+        else:
+            for place, document in enumerate(documents):
+                score = None if scores is None else math.nan if scores[place] is None else float(scores[place])
+                if document is not None:
+                    yield Line(row.line, row.content, question, document, score, float(-place))
+
+
+def _of_cells(path: Path, faults: Faults) -> Iterator[Line]:
+    """A document a row, in the order of the ranks; without any, of the scores as in a TREC file."""
+    rows = _tabular.read(path, "csv", _CELLS, faults)
+    ranked = any("rank" in row.fields for row in rows)
+    found: list[Line] = []
+    seen: dict[tuple[str, int], int] = {}
+    for row in rows:
+        question, document = row.name("question"), row.name("document")
+        if question is None or document is None:
+            faults.add(path, row.line, f"no id of a {'question' if question is None else 'document'}", row.content)
+            continue
+        rank, cell = _tabular.number(row.fields.get("rank")), row.fields.get("score")
+        # by float, since 0 and -0 are two scores to write
+        score = None if cell is None or _tabular.number(cell) is None else float(cell)
+        single = None if score is None else _single(score)
+        if cell is not None and score is None:
+            faults.add(path, row.line, f"the score {cell!r} is no number", row.content)
+        elif ranked and not (isinstance(rank, int) and rank > 0):
+            faults.add(path, row.line, f"the rank {row.fields.get('rank')!r} is no whole number from 1", row.content)
+        elif ranked and rank is not None and seen.setdefault((str(question), int(rank)), row.line) != row.line:
+            earlier = seen[str(question), int(rank)]
+            faults.add(path, row.line, f"the rank {rank} of {question.shown} is there already, in line {earlier}", row.content)
+        elif not ranked and single is None:
+            faults.add(path, row.line, "neither a rank nor a score of 32 bits", row.content)
+        else:
+            key = -float(rank) if ranked and rank is not None else single or 0.0
+            found.append(Line(row.line, row.content, question, document, score, key))
+    return _with_all_scores(found)
+
+
+def _with_all_scores(lines: Iterable[Line]) -> Iterator[Line]:
+    """A score for each document of a question that has one: NaN where it is not known."""
+    lines = list(lines)
+    scored = {line.question for line in lines if line.score is not None}
+    for line in lines:
+        yield replace(line, score=math.nan) if line.score is None and line.question in scored else line
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float) and _tabular.number(value) is not None
 
 
 def _single(value: float) -> float | None:

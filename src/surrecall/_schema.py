@@ -218,11 +218,13 @@ def _refuse_clashes(wanted: dict[str, _inventory.Definition], there: dict[str, _
         )
 
 
-def require_corpus(database: Database, table: str | None, names: _names.Names) -> None:
+def require_corpus(database: Database, table: str | None, names: _names.Names | None = None) -> None:
     """Raise SchemaError when the database evaluates another table, or has surrecall under other names than this project.
 
-    Figures would be of that table, labels be refused, and each project would take the other's functions over.
+    Figures would be of that table, labels be refused, and each project would take the other's functions over. `names` are those
+    of the connection where none are given.
     """
+    names = database.settings.names if names is None else names
     # by its comment, since it may go by another name itself
     functions = database.run_as_written("INFO FOR DB STRUCTURE")[0]["functions"]
     for name in (one["name"] for one in functions if str(one.get("comment") or "").startswith(_NAMES_MARK)):

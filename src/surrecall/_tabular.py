@@ -25,6 +25,11 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 # what no id consists of; any other white space is a character like others
 BLANKS = " \t\r\n\f\v"
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
+# what a spreadsheet parts a CSV with, by the language it runs in
+_PARTED_BY = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+# how a zip archive (xlsx, ods) and an old Excel file begin
+_NO_TEXT = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 # a whole document may stand in one cell; the library's own limit is 131,072 characters
 _LARGEST_CELL = 2**31 - 1
 # grades are asserted to lie between these
@@ -60,7 +65,11 @@ class Row:
 
 
 def format_of(path: Path, given: str | None, known: Sequence[str]) -> str:
-    """The format that was asked for, else the one of the file's extension. Raises UsageError when there is neither."""
+    """The format that was asked for, else the one of the file's extension. Raises UsageError when there is neither, DataError
+    for a spreadsheet's own file.
+    """
+    if path.suffix.lower() in _SPREADSHEETS:
+        raise _spreadsheet(path)
     found = given or path.suffix.lower().lstrip(".").replace("ndjson", "jsonl")
     if found not in known:
         raise UsageError(f"the format of {path.name} is not known from its extension", f"give --format {'|'.join(known)}")
@@ -73,12 +82,19 @@ def decoded(path: Path, faults: Faults) -> str:
         content = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} can't be read: {error.strerror}", "check the path, or make it readable") from error
+    if path.suffix.lower() in _SPREADSHEETS or content.startswith(_NO_TEXT):
+        raise _spreadsheet(path)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        place = content[: error.start].count(b"\n") + 1
-        faults.add(path, place, "no UTF-8 text", repr(content[error.start : error.start + 10]))
+        # every byte is a character of Latin-1, and near enough to what was meant to find the place
+        before, after = (_LINE_END.split(part.decode("latin-1")) for part in (content[: error.start], content[error.start :]))
+        faults.add(path, len(before), "no UTF-8 text; save it as CSV UTF-8, or as UTF-8 text", before[-1] + after[0])
         return ""
+
+
+def _spreadsheet(path: Path) -> DataError:
+    return DataError(f"{path} is a file of a spreadsheet, and no text", "save it as CSV UTF-8 there, and import that")
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:
@@ -106,14 +122,24 @@ def grade(value: Any) -> tuple[float | int, str | None]:
     return found, None if -_GRADES < found < _GRADES else f"the grade {value!r} is out of range"
 
 
-def read(path: Path, form: str, columns: Columns, faults: Faults, *, strict: bool = True, ragged: bool = False) -> list[Row]:
+def read(
+    path: Path,
+    form: str,
+    columns: Columns,
+    faults: Faults,
+    *,
+    strict: bool = True,
+    ragged: bool = False,
+    left_out: dict[str, None] | None = None,
+) -> list[Row]:
     """All rows of a file, their fields under the names of `columns`, each of which lists what else it goes by.
 
-    `strict` makes a field that is not listed a fault; else it is left out. `ragged` takes rows that end early.
-    Raises DataError for a header that can't be made out.
+    `strict` makes a field that is not listed a fault; else it is left out, and its name put into `left_out`. `ragged` takes
+    rows that end early. Raises DataError for a header that can't be made out.
     """
     if form in _DELIMITERS:
-        return list(_delimited_rows(path, _DELIMITERS[form], columns, faults, strict=strict, ragged=ragged))
+        unused: dict[str, None] = {} if left_out is None else left_out
+        return list(_delimited_rows(path, form, columns, faults, unused, strict=strict, ragged=ragged))
     rows = []
     for line, content, fields in objects(path, faults):
         called = _called(list(fields), columns)
@@ -127,6 +153,8 @@ def read(path: Path, form: str, columns: Columns, faults: Faults, *, strict: boo
             # the last to be set is the name that comes first in its list
             pairs = sorted(((called[key], key) for key in fields if called[key]), key=lambda pair: -_rank(pair, columns))
             values = {name: fields[key] for name, key in pairs if name is not None and fields[key] is not None}
+            if left_out is not None:
+                left_out |= dict.fromkeys(unknown)
             rows.append(Row(line, content, values, typed=True))
     return rows
 
@@ -160,16 +188,48 @@ def delimited(path: Path, text: str, delimiter: str, faults: Faults) -> Iterator
             # what follows a quote that is not closed can't be told from what it holds
             return
         content = "".join(physical[begin : reader.line_num])
-        if content.strip():
+        # a spreadsheet writes the separators of rows that were emptied
+        if any(cell.strip() for cell in cells):
             yield begin + 1, content, cells
 
 
-def _delimited_rows(path: Path, delimiter: str, columns: Columns, faults: Faults, *, strict: bool, ragged: bool) -> Iterator[Row]:
-    found = delimited(path, decoded(path, faults), delimiter, faults)
+def delimiter_of(path: Path, text: str, columns: Columns) -> str:
+    """What parts the cells of a CSV: a comma, a semicolon or a tab, as its first line shows.
+
+    Where that has several of them, the one that parts it into more of the names in `columns`. Raises DataError where that is
+    none of them.
+    """
+    line, first = next(lines(text), (0, ""))
+    bare = re.sub(r'"[^"]*"?', "", first)
+    there = [delimiter for delimiter in _PARTED_BY if delimiter in bare]
+    if len(there) < 2:
+        return there[0] if there else ","
+    known = {delimiter: sum(map(bool, _called(_parted(first, delimiter), columns).values())) for delimiter in there}
+    best = [delimiter for delimiter in there if known[delimiter] == max(known.values())]
+    if len(best) > 1:
+        raise DataError(
+            f"{path}:{line}: {' and '.join(_PARTED_BY[delimiter] for delimiter in best)} could part the columns: "
+            f"{first.strip()[:200]!r}",
+            "put names of columns that hold one of them between double quotes, or save the file with the other separator",
+        )
+    return best[0]
+
+
+def _parted(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter), [])
+
+
+def _delimited_rows(
+    path: Path, form: str, columns: Columns, faults: Faults, left_out: dict[str, None], *, strict: bool, ragged: bool
+) -> Iterator[Row]:
+    text = decoded(path, faults)
+    delimiter = delimiter_of(path, text, columns) if form == "csv" else _DELIMITERS[form]
+    found = delimited(path, text, delimiter, faults)
     first = next(found, None)
     if first is None:
         return
     header = _header(path, first, columns, strict=strict)
+    left_out |= {name.strip(): None for name, meant in zip(first[2], header, strict=True) if meant is None and name.strip()}
     for line, content, cells in found:
         spare = [cell for cell in cells[len(header) :] if cell.strip()]
         if spare or (len(cells) < len(header) and not ragged):

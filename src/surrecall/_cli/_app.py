@@ -105,7 +105,7 @@ class Context:
             return Database(replace(settings, url="mem://"))
         if self.project.corpus is not None and not any_corpus:
             try:
-                _schema.require_corpus(database, self.project.corpus.table, settings.names)
+                _schema.require_corpus(database, self.project.corpus.table)
             except SurrecallError:
                 database.close()
                 raise

@@ -16,6 +16,7 @@ def import_collection(
     context: Context,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with documents, questions and labels.")],
     question_set: Annotated[str, typer.Option("--set", help="Golden set that the questions go to.")] = "default",
+    model: Annotated[str | None, typer.Option("--model", help="Model that made the vectors; recorded with them.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be imported, and store nothing.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -31,7 +32,9 @@ def import_collection(
     collection = _collection.read(folder)
     source = folder.resolve().name
     with context.open(create=not dry_run, trial=dry_run) as database, progress_bar(context, "importing") as advance:
-        imported = _ingest.ingest(database, context.folder, corpus, collection, source, question_set, advance, dry_run=dry_run)
+        imported = _ingest.ingest(
+            database, context.folder, corpus, collection, source, question_set, advance, model=model, dry_run=dry_run
+        )
     if as_json:
         _render.print_json(context.out, imported)
         return

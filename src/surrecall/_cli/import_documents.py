@@ -18,6 +18,7 @@ def import_documents(
     form: Annotated[str | None, typer.Option("--format", help="jsonl, json, csv or tsv; else that of the extension.")] = None,
     vectors: Annotated[Path | None, typer.Option("--vectors", help="Vectors of the documents, an .npy file.")] = None,
     ids: Annotated[Path | None, typer.Option("--ids", help="Ids of its rows, one a line; else the .ids.txt beside it.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Model that made the vectors; recorded with them.")] = None,
     vector_column: Annotated[str | None, typer.Option("--vector-column", help="Column with the vectors; else vector.")] = None,
     id_column: Annotated[str | None, typer.Option("--id", help="Column with the ids; else id or _id.")] = None,
     text_column: Annotated[str | None, typer.Option("--text", help="Column with the texts; else text, or content.")] = None,
@@ -30,9 +31,9 @@ def import_documents(
 ) -> None:
     """Add documents to the corpus table: id, text, and a title and a vector where they have them.
 
-    Other columns are left out. In JSON the number 7 and the text "7" are two ids; in CSV and TSV an id is a text, kept letter
-    for letter. What is wrong is named by file and line, and then nothing is imported. A second import of the same file changes
-    nothing.
+    Other columns are left out, and named. In JSON the number 7 and the text "7" are two ids; in CSV and TSV an id is a text,
+    kept letter for letter. What is wrong is named by file and line, and then nothing is imported. A second import of the same
+    file changes nothing.
 
     Example: surrecall import documents docs.jsonl --vectors docs.npy --ids docs.ids.txt
     """
@@ -43,6 +44,7 @@ def import_documents(
         names=_document_file.Names(id_column, text_column, title_column, vector_column),
         vectors=vectors,
         ids=ids,
+        model=model,
         prepend_title=prepend_title,
         dry_run=dry_run,
     )
@@ -61,6 +63,12 @@ def import_documents(
             "of them had no vector, and were given one": imported.vectors_filled,
         },
     )
+    if imported.columns_left_out:
+        shown, more = imported.columns_left_out[:10], len(imported.columns_left_out) - 10
+        line = f"columns left out: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+        context.out.print(_render.printable(line), markup=False, highlight=False, soft_wrap=True)
+    if imported.model_taken_for:
+        context.warn(f"without --model the vectors are taken for those of {imported.model_taken_for}, which is recorded")
     if imported.titles_left_out:
         context.warn(f"{imported.titles_left_out} titles were left out: {corpus.table} has no field title")
     if imported.empty:

@@ -25,6 +25,9 @@ def import_questions(
     vectors: Annotated[Path | None, typer.Option("--vectors", help="Vectors of the questions, an .npy file.")] = None,
     ids: Annotated[Path | None, typer.Option("--ids", help="Ids of its rows, one a line; else the .ids.txt beside it.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="Model that made the vectors.")] = None,
+    id_column: Annotated[str | None, typer.Option("--id", help="Column with the ids; else id or qid.")] = None,
+    text_column: Annotated[str | None, typer.Option("--text", help="Column with the texts; else text, question, query.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Change questions that are there with another content.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and store nothing.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -37,6 +40,11 @@ def import_questions(
 
     A question needs a label, or answerable false; BEIR's queries.jsonl has none, so give its qrels with --labels. Of a Quepid
     export (query, docid, rating) each rating is a grade, 0 means judged and not relevant, and an empty one is no label.
+
+    A question that is there with another content is refused, unless --replace is given: then the fields that the file gives
+    (text, set, kind, tags, split, source, note, anchors, answerable, vectors with their model) are replaced, its labels added,
+    and their grades changed. No label is ever taken away, and an empty cell leaves what is there. A question whose text changes
+    loses the vector of the old one.
 
     What is wrong is named by file and line, and then nothing is imported. A second import of the same file changes nothing.
 
@@ -51,6 +59,8 @@ def import_questions(
         vectors=vectors,
         ids=ids,
         model=model,
+        names=_question_file.Names(id_column, text_column),
+        replace=replace,
         dry_run=dry_run,
     )
     with context.open() as database, progress_bar(context, "importing") as advance:
@@ -61,12 +71,28 @@ def import_questions(
     did = "would import" if dry_run else "imported"
     questions, found = _render.counted(imported.questions, "question"), _render.counted(imported.labels, "label")
     context.out.print(f"{did} {questions}, {found}", highlight=False)
+    if imported.replaced:
+        did = "would replace" if dry_run else "replaced"
+        context.out.print(f"{did} {_render.counted(imported.replaced, 'question')}", highlight=False)
     print_counts(
         context,
         {
-            "questions were there already": imported.questions_there,
+            "labels were added to them": imported.labels_added,
+            "labels have another grade than before": imported.labels_replaced,
+            "questions were there already": imported.questions_there - imported.replaced,
             "of them had no vector, and were given one": imported.vectors_filled,
+            "vectors that were there have their model stated now": imported.models_stated,
             "questions have no label and were left out": imported.unlabelled,
             "labels were given twice": imported.repeated_labels,
         },
     )
+    if imported.vectors_outdated:
+        context.warn(
+            f"{_render.counted(imported.vectors_outdated, 'question')} with another text: the vector of the old one was taken "
+            "out; surrecall embed --questions-only makes new ones"
+        )
+    if imported.below_one:
+        context.warn(
+            f"no label reaches grade 1 for {_render.counted(imported.below_one, 'question')}, first "
+            f"{imported.first_below_one!r}, so it is in no mean"
+        )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from surrecall import _evaluation, _import_run, _render
+from surrecall import _evaluation, _import_run, _render, _run_file
 from surrecall._cli._app import Context, Json, command, corpus_of, cutoffs, import_app, progress_bar
 from surrecall._cli.evaluate import show_evaluation
 
@@ -15,18 +15,25 @@ from surrecall._cli.evaluate import show_evaluation
 @command("run", group=import_app)
 def import_run(
     context: Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rankings: question Q0 document rank score name.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rankings: a TREC run, .jsonl or .csv.")],
     retriever: Annotated[str, typer.Option("--retriever", "-r", help="Name of the system that made them.")],
+    form: Annotated[
+        _run_file.Form | None, typer.Option("--format", help="trec, jsonl or csv; else that of the extension, else trec.")
+    ] = None,
     k: Annotated[list[str] | None, typer.Option("-k", "--k", help="Cutoffs: 1,3,5; else those of surrecall.toml.")] = None,
     question_set: Annotated[str, typer.Option("--set", help="Golden set.")] = "default",
     note: Annotated[str | None, typer.Option("--note", help="Kept with the runs.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and store nothing.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure the rankings of an outside system, a TREC run file, and append the figures to the history.
+    """Measure the rankings of an outside system and append the figures to the history.
 
-    The order is trec_eval's: the highest score first, scores compared as 32-bit floats, and of equal scores the document whose id
-    is last byte by byte; the rank column is not looked at.
+    A TREC run has lines of question, Q0, document, rank, score, name. Its order is trec_eval's: the highest score first, scores
+    compared as 32-bit floats, and of equal scores the document whose id is last byte by byte; the rank column is not looked at.
+
+    JSON Lines ({"question", "ranking": [ids, best first], "scores"}) and CSV (question, document, rank, score) are those that
+    surrecall export run writes. They hold any id, and their order is that of the list, or of the ranks; a CSV without ranks is
+    ordered as a TREC run.
 
     A question of the golden set that the file leaves out counts as 0 in every mean. A document that the corpus does not have
     counts as not relevant. A file that shares no question or no document with the database is refused. The same file again
@@ -42,6 +49,7 @@ def import_run(
         question_set=question_set,
         note=note,
         revision=_evaluation.git_revision(context.folder),
+        form=form or _run_file.form_of(file),
         dry_run=dry_run,
     )
     with context.open() as database, progress_bar(context, "importing") as advance:
@@ -54,9 +62,10 @@ def import_run(
         if imported.known and imported.evaluation is not None:
             name = _render.record_text(imported.evaluation.row["id"])
             context.out.print(f"nothing imported: this file is {name} already", markup=False, highlight=False, soft_wrap=True)
+        what = "document" if options.form is _run_file.Form.JSONL else "line"
         did = "would import" if dry_run and not imported.known else "imported" if not imported.known else "it has"
         context.out.print(
-            f"{did} {_render.counted(imported.lines, 'line')}, {imported.questions - imported.unanswered} of "
+            f"{did} {_render.counted(imported.lines, what)}, {imported.questions - imported.unanswered} of "
             f"{_render.counted(imported.questions, 'question')} answered",
             highlight=False,
         )
