@@ -1063,7 +1063,7 @@ def test_questions_of_another_table_than_the_golden_set(filled: Home) -> None:
         refused(
             filled,
             lambda options=options: import_questions(filled.database, filled.project, other, options),  # type: ignore[misc]
-            "this database evaluates paper",
+            " evaluates paper, and its questions",
             "this project is for kb_page",
             error=SchemaError,
         )
