@@ -85,12 +85,12 @@ def import_documents(
         row: dict[str, Any] = {"id": found[0] if found else _ids.new(corpus.table, entry.name)}
         _fields.place(row, corpus.body, _text(entry, options))
         if entry.title is not None and titled:
-            row["title"] = entry.title
+            _fields.place(row, titled, entry.title)
         if embedding is not None and corpus.vector is not None:
             _fields.place(row, corpus.vector, embedding)
         rows.append((entry, row))
     faults.raise_if_any()
-    fields = [corpus.body, *(["title"] if titled else []), *([corpus.vector] if corpus.vector else [])]
+    fields = [corpus.body, *([titled] if titled else []), *([corpus.vector] if corpus.vector else [])]
     fresh = [row for _, row in rows]
     fillings: list[_ingest.Filling] = []
     if corpus.table in tables:
@@ -158,11 +158,12 @@ def _read_vectors(options: Options, corpus: Corpus, entries: list[_document_file
     return vectors
 
 
-def _takes_title(database: Database, corpus: Corpus, tables: dict[str, str]) -> bool:
-    """Whether a document can have a title: every table can that is not bound to its fields, and one that has such a field."""
-    if corpus.table not in tables or not re.search(r"\bSCHEMAFULL\b", tables[corpus.table]):
-        return True
-    return "title" in database.value(f"INFO FOR TABLE {_quoting.identifier(corpus.table)}")["fields"]
+def _takes_title(database: Database, corpus: Corpus, tables: dict[str, str]) -> str | None:
+    """The field of a document's title; None where the table is bound to its fields and has none such."""
+    if corpus.title is None or corpus.table not in tables or not re.search(r"\bSCHEMAFULL\b", tables[corpus.table]):
+        return corpus.title
+    there = database.run_as_written(f"INFO FOR TABLE {_quoting.identifier(corpus.table)}")[-1]["fields"]
+    return corpus.title if corpus.title in there else None
 
 
 def _compared(

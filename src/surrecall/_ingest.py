@@ -253,7 +253,7 @@ def prepare(database: Database, project: Path, corpus: Corpus) -> bool:
     if filled and all(state == "ready" for state, _ in _building(database, corpus)):
         return True
     for index in corpus.indexes:
-        database.run(f"REMOVE INDEX IF EXISTS {_quoting.identifier(index)} ON {_quoting.identifier(corpus.table)}")
+        database.run_as_written(f"REMOVE INDEX IF EXISTS {_quoting.identifier(index)} ON {_quoting.identifier(corpus.table)}")
     return False
 
 
@@ -261,7 +261,7 @@ def _build_indexes(database: Database, project: Path, corpus: Corpus) -> None:
     """Define the indexes over the rows that are there, in the background, and wait: no query may take longer than 30 s."""
     for file in _files.load(project):
         if Path(file.name).stem in corpus.indexes:
-            database.run(file.text.rstrip().removesuffix(";") + " CONCURRENTLY;")
+            database.run_as_written(file.text.rstrip().removesuffix(";") + " CONCURRENTLY;")
     moved, seen = time.monotonic(), _building(database, corpus)
     while any(state != "ready" for state, _ in seen):
         time.sleep(0.05)
@@ -277,13 +277,13 @@ def _build_indexes(database: Database, project: Path, corpus: Corpus) -> None:
 
 def _building(database: Database, corpus: Corpus) -> list[tuple[str, str]]:
     """State and progress of each index."""
-    defined = database.value(f"INFO FOR TABLE {_quoting.identifier(corpus.table)}")["indexes"]
+    defined = database.run_as_written(f"INFO FOR TABLE {_quoting.identifier(corpus.table)}")[-1]["indexes"]
     found = []
     for index in corpus.indexes:
         if index not in defined:
             found.append(("missing", ""))
             continue
-        info = database.value(f"INFO FOR INDEX {_quoting.identifier(index)} ON {_quoting.identifier(corpus.table)}")
+        info = database.run_as_written(f"INFO FOR INDEX {_quoting.identifier(index)} ON {_quoting.identifier(corpus.table)}")[-1]
         building = info.get("building", {})
         found.append((str(building.get("status", "ready")), str(building)))
     return found
@@ -312,7 +312,8 @@ def require_dimension(corpus: Corpus, kind: str, vectors: Iterable[list[float] |
 def _document_row(corpus: Corpus, document: Document) -> dict[str, Any]:
     row: dict[str, Any] = {"id": RecordID(corpus.table, document.id)}
     _fields.place(row, corpus.body, document.text)
-    row |= {"title": document.title} if document.title is not None else {}
+    if document.title is not None and corpus.title is not None:
+        _fields.place(row, corpus.title, document.title)
     if document.vector is not None and corpus.vector is not None:
         _fields.place(row, corpus.vector, document.vector)
     return row
@@ -320,7 +321,9 @@ def _document_row(corpus: Corpus, document: Document) -> dict[str, Any]:
 
 def _same_documents(corpus: Corpus) -> str:
     """The statement that compares rows with what is there; only names of fields are put into it."""
-    unequal = [f"$there.{name} != $row.{name}" for name in dict.fromkeys([corpus.body, "title"])]
+    unequal = [
+        f"$there.{name} != $row.{name}" for name in dict.fromkeys([corpus.body, *([corpus.title] if corpus.title else [])])
+    ]
     if corpus.vector is not None and not corpus.vector_table:
         unequal.append(f"($row.{corpus.vector} != NONE AND $there.{corpus.vector} != $row.{corpus.vector})")
     return _SAME_DOCUMENTS.format(different=" OR ".join(unequal))
