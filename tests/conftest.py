@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ _SERVER = pytest.StashKey[Server]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # a shell's background job ignores Ctrl-C, and so would every command that is started here
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         config.stash[_SERVER] = acquire()
     except Unavailable as reason:
