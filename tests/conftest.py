@@ -25,11 +25,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_SERVER] = acquire()
     except Unavailable as reason:
         raise pytest.UsageError(str(reason)) from reason
+    if _leaves_it_to_workers(config):
+        # it was there, which is what the header says; each worker starts one of its own
+        config.stash[_SERVER].stop()
+
+
+def _leaves_it_to_workers(config: pytest.Config) -> bool:
+    """Whether this process only hands tests out."""
+    return not hasattr(config, "workerinput") and bool(config.getoption("tx", None))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     server = config.stash.get(_SERVER, None)
-    if server is not None:
+    if server is not None and not _leaves_it_to_workers(config):
         server.stop()
 
 
