@@ -43,6 +43,7 @@ COMMANDS = (
     "questions",
     "retrieve",
     "history",
+    "compare",
     "check",
     "bundle",
     "remove",
