@@ -36,7 +36,7 @@ def compare(
 
     Everything comes from stored answers, on the questions that both have with equal labels; nothing is retrieved or stored.
     A is the baseline: the difference is B - A, fixed are the questions where B is better. With several, each is compared with
-    the first, and p is corrected by Holm. One retriever is compared with itself: the evaluation before the newest, and the newest.
+    the first, and p is corrected by Holm. One retriever alone is compared with itself: the newest evaluation with the one before.
 
     Ends with 4, without a verdict, when no question can be compared.
 
