@@ -148,6 +148,17 @@ def test_the_questions_of_the_lesson(centre: Database) -> None:
     assert told["warnings"] == ["8 questions: read these by hand"]
 
 
+def test_the_means_are_those_of_the_history(centre: Database) -> None:
+    """At every metric and cutoff."""
+    runs = centre.value("SELECT * FROM eval_run ORDER BY seq DESC LIMIT 9")
+    recorded = {(row["retriever"], row["k"]): row for row in runs}
+    for metric, k in itertools.product(centre.value("RETURN fn::score([], [], 1).keys()"), (1, 3, 5)):
+        told = compare(centre, "bm25", "hybrid", "vector", metric=metric, k=k, resamples=100)["comparisons"]
+        means = [told[0]["mean_a"], told[0]["mean_b"], told[1]["mean_b"]]
+        wanted = [recorded[name, k][metric] for name in ("bm25", "hybrid", "vector")]
+        assert means == pytest.approx(wanted, abs=1e-12), f"{metric}@{k}"
+
+
 def test_the_floor_of_the_lesson(help_centre: Database) -> None:
     """What hybrid lost at 3, and the floor mends."""
     evaluation = evaluate(help_centre, Options([1, 3, 5])).row["id"]
@@ -261,6 +272,30 @@ def test_only_common_questions_with_equal_labels(schema: Database) -> None:
     other = put(schema, {"one": {"z": 1.0}})
     with pytest.raises(DataError, match="no question in common with equal labels: 39 only in the first, 1 only in the second"):
         compare(schema, before, other)
+    silent = put(schema, {"one": named(FIRST), "two": named(FIRST)}, unanswerable=list(values)[:30], failed=list(values)[30:])
+    with pytest.raises(DataError, match="10 failed, 30 unanswerable"):
+        compare(schema, "one", "two", evaluation=silent)
+
+
+def test_a_retriever_that_was_asked_for_each_cutoff(schema: Database) -> None:
+    """The answers at k are those of the shallowest call that reaches it."""
+    calls = [{"retriever": "one", "depth": 5}, {"retriever": "one", "depth": 3}, {"retriever": "two", "depth": 5}]
+    evaluation = put(schema, {"one": named([1.0] * 12), "two": named([1.0] * 12)}, calls=calls, k=[1, 3, 5])
+    schema.run(
+        """
+        INSERT INTO eval_answer (SELECT *, 3 AS depth, $ranking AS ranking OMIT id FROM eval_answer
+          WHERE evaluation = $evaluation AND retriever = 'one') RETURN NONE;
+        """,
+        evaluation=evaluation,
+        ranking=[RecordID("d", f"{number}") for number in range(3)],
+    )
+    by_k = {k: only(compare(schema, "one", "two", k=k)) for k in (2, 3, 4, 5)}
+    assert {k: (told["mean_a"], told["mean_b"]) for k, told in by_k.items()} == {
+        2: (0.5, 0.25),
+        3: (0.75, 0.5),
+        4: (0.75, 0.75),
+        5: (1.0, 1.0),
+    }
 
 
 def test_labels_in_another_order_are_the_same_labels(schema: Database) -> None:
@@ -315,6 +350,7 @@ def test_what_is_refused(schema: Database) -> None:
         "no option ks": {"ks": 1},
         "no retriever named one in evaluation:": {"evaluation": other},
         "only with evaluations": {"retriever": "one"},
+        "of the set other; it is of default": {"evaluation": both, "set": "other"},
     }
     for words, options in bad.items():
         with pytest.raises(UsageError) as caught:
@@ -535,9 +571,11 @@ def test_the_command(seeded: Run, target: Settings) -> None:  # noqa: F811
     assert "8 questions: read these by hand" in shown.stderr
     told = json.loads(seeded("compare", "bm25", "hybrid", "vector", "--metric", "ndcg", "--all", "--seed", "3", "--json").stdout)
     assert (told["metric"], told["k"], told["seed"], len(told["comparisons"])) == ("ndcg", 5, 3, 3)
-    several = seeded("compare", "bm25", "hybrid", "vector").stdout
-    assert "p Holm" in several
-    assert "fixed (bm25, vector)" in several
+    several = seeded("compare", "bm25", "hybrid", "vector")
+    assert "p Holm" in several.stdout
+    assert "fixed (bm25, vector)" in several.stdout
+    # said of all, so said once
+    assert several.stderr == "warning: 8 questions: read these by hand\n"
     evaluation = told["comparisons"][0]["a"]["evaluation"]
     assert seeded("compare", "bm25", "hybrid", "--evaluation", evaluation, "-k", "1").stdout == shown.stdout
     assert "needs two evaluations" in seeded("compare", "hybrid", code=4).stderr

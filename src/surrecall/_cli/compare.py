@@ -58,9 +58,8 @@ def compare(
         _render.print_json(context.out, told)
     else:
         _show(context, told)
-    for one in told["comparisons"]:
-        for warning in one["warnings"]:
-            context.warn(warning if len(told["comparisons"]) == 1 else f"{_names(one)}: {warning}")
+    for warning in _warnings(told["comparisons"]):
+        context.warn(warning)
 
 
 def _side(database: Database, text: str) -> str | RecordID:
@@ -141,6 +140,18 @@ def _left_out(one: dict[str, Any]) -> list[str]:
 
 def _few(rows: list[dict[str, Any]]) -> str:
     return ", ".join(_render.record_text(row["question"]) for row in rows[:_SHOWN]) + (" …" if len(rows) > _SHOWN else "")
+
+
+def _warnings(comparisons: list[dict[str, Any]]) -> list[str]:
+    """Each once, and with the names of the two where it is not said of all."""
+    every = [warning for one in comparisons for warning in one["warnings"]]
+    return list(
+        dict.fromkeys(
+            warning if every.count(warning) == len(comparisons) else f"{_names(one)}: {warning}"
+            for one in comparisons
+            for warning in one["warnings"]
+        )
+    )
 
 
 def _names(one: dict[str, Any]) -> str:
