@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -584,6 +585,9 @@ def test_the_command(seeded: Run, target: Settings) -> None:  # noqa: F811
     assert now["a"]["evaluation"] == evaluation
     both = seeded("compare", evaluation, now["b"]["evaluation"], "--retriever", "hybrid").stdout
     assert "every one has the same value" in both
+    # long names stand once, and a letter in the tables
+    assert re.search(rf"^A: hybrid in {evaluation}, \d{{4}}-", both)
+    assert re.search(r"^A  B   0.958   0.958 ", both, re.MULTILINE)
     wrong = seeded("compare", "hybird", "bm25", code=2).stderr
     assert "no retriever named hybird" in wrong
     assert "did you mean hybrid?" in wrong
@@ -596,10 +600,10 @@ def test_the_command(seeded: Run, target: Settings) -> None:  # noqa: F811
     left = seeded("compare", f"evaluation:{first.id}", f"evaluation:{second.id}").stdout
     assert "left out, relabelled in between: 2 questions, question:q001, question:q002" in left
     assert "left out, failed on one side: 1 question, question:q030" in left
-    assert re_only(left) == "question:q031, question:q032, question:q033, question:q034"
+    assert only_in_one(left) == "question:q031, question:q032, question:q033, question:q034"
 
 
-def re_only(text: str) -> str:
+def only_in_one(text: str) -> str:
     """The questions of the line on what only one side has."""
     (line,) = [line for line in text.splitlines() if line.startswith("left out, only in ")]
     return line.partition("4 questions, ")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import ascii_uppercase
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,8 @@ from surrecall._database import Database
 
 # more would push the verdict out of sight
 _SHOWN = 20
+# a longer name makes a table that fits no terminal
+_LONGEST = 20
 
 
 @command("compare")
@@ -75,18 +78,22 @@ def _evaluation(database: Database, text: str) -> RecordID:
 def _show(context: Context, told: dict[str, Any]) -> None:
     """The figures, what was fixed and broke, what was left out, and the verdict of each comparison."""
     several = len(told["comparisons"]) > 1
-    figures = [_row(one, several) for one in told["comparisons"]]
+    names = _short_names(told["comparisons"])
+    figures = [_row(one, several, names) for one in told["comparisons"]]
     measure = f"{told['metric']}@{told['k']}"
+    for side in {side["name"]: side for one in told["comparisons"] for side in (one["a"], one["b"])}.values():
+        if names[side["name"]] != side["name"]:
+            _say(context, f"{names[side['name']]}: {side['name']}, {_render.cell(side['at'])}")
     means = ("a", "b", "a mean", "b mean", "difference", "95% from", "to", "wins", "ties", "losses")
     context.show(_render.table(figures, means, title=measure))
     context.out.print()
     context.show(_render.table(figures, ("a", "b", "questions", "p sign-flip", "p Holm", "p t-test", "smallest difference told")))
     for one in told["comparisons"]:
-        of = f" ({_names(one)})" if several else ""
+        a, b = names[one["a"]["name"]], names[one["b"]["name"]]
+        of = f" ({a}, {b})" if several else ""
         for what in ("fixed", "broke"):
             if one[what]:
                 context.out.print()
-                a, b = one["a"]["name"], one["b"]["name"]
                 rows = [row | {a: row["a"], b: row["b"]} for row in one[what][:_SHOWN]]
                 context.show(_render.table(rows, ("question", "text", a, b), title=f"{what}{of}"))
                 if len(one[what]) > _SHOWN:
@@ -99,10 +106,18 @@ def _show(context: Context, told: dict[str, Any]) -> None:
         _say(context, one["verdict"])
 
 
-def _row(one: dict[str, Any], several: bool) -> dict[str, Any]:
+def _short_names(comparisons: list[dict[str, Any]]) -> dict[str, str]:
+    """What each side is called in a table: its name, or a letter where names are long."""
+    names = list(dict.fromkeys(one[side]["name"] for one in comparisons for side in ("a", "b")))
+    if max(map(len, names)) <= _LONGEST or len(names) > len(ascii_uppercase):
+        return {name: name for name in names}
+    return dict(zip(names, ascii_uppercase, strict=False))
+
+
+def _row(one: dict[str, Any], several: bool, names: dict[str, str]) -> dict[str, Any]:
     return {
-        "a": one["a"]["name"],
-        "b": one["b"]["name"],
+        "a": names[one["a"]["name"]],
+        "b": names[one["b"]["name"]],
         "a mean": one["mean_a"],
         "b mean": one["mean_b"],
         "difference": one["difference"],
