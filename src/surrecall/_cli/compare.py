@@ -83,7 +83,7 @@ def _show(context: Context, told: dict[str, Any]) -> None:
     measure = f"{told['metric']}@{told['k']}"
     for side in {side["name"]: side for one in told["comparisons"] for side in (one["a"], one["b"])}.values():
         if names[side["name"]] != side["name"]:
-            _say(context, f"{names[side['name']]}: {side['name']}, {_render.cell(side['at'])}")
+            _say(context, f"{names[side['name']]}: {side['name']}, {_render.cell(side.get('at'))}")
     means = ("a", "b", "a mean", "b mean", "difference", "95% from", "to", "wins", "ties", "losses")
     context.show(_render.table(figures, means, title=measure))
     context.out.print()
