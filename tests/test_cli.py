@@ -43,6 +43,7 @@ COMMANDS = (
     "questions",
     "retrieve",
     "history",
+    "compare",
     "check",
     "bundle",
     "remove",
@@ -319,6 +320,7 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
             continue
         given = {
             "retrieve": ["bm25", "x"],
+            "compare": ["bm25", "hybrid"],
             "init": ["--adopt"],
             "retriever remove": ["x"],
             "snapshot": ["x"],

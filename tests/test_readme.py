@@ -30,8 +30,9 @@ COLLECTION = [text for text in SHELL if "import collection" in text]
 EMBEDDING = [text for text in SHELL if text.startswith("export") and "surrecall embed --embedder hashing --all" in text]
 IMPORTS = [text for text in SHELL if "import documents" in text]
 ADOPTION = [text for text in SHELL if "init --adopt" in text]
+COMPARE = [text for text in SHELL if "surrecall compare" in text]
 EXPORT = [text for text in SHELL if "surrecall export" in text]
-_RUN_APART = SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + EXPORT + ADOPTION
+_RUN_APART = SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + EXPORT + ADOPTION + COMPARE
 COMMANDS = [text for text in SHELL if text not in _RUN_APART]
 
 
@@ -62,8 +63,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMMANDS)
-    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1]
+    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMPARE, COMMANDS)
+    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -171,6 +172,17 @@ def test_the_commands_that_take_data_out(tmp_path: Path) -> None:
     tables = re.findall(r"^(?:retriever .*\n)(?:\w+ +\d.*\n){9}", shown, re.MULTILINE)
     assert len(tables) == 2
     assert tables[0] == tables[1]
+
+
+def test_the_commands_that_compare(tmp_path: Path) -> None:
+    before = "surrecall apply && surrecall seed && surrecall evaluate -k 1,3,5\n"
+    shown = shell(before + COMPARE[0], tmp_path, SURREAL_URL="surrealkv://recall.db")
+    # a title is filled up with blanks
+    lines = "\n".join(line.rstrip() for line in shown.splitlines())
+    (printed,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("recall@1")]
+    assert printed in lines
+    assert "bm25 and vector cannot be told apart on 8 questions" in lines
+    assert re.search(r"hybrid in evaluation:\w+ and hybrid in evaluation:\w+ cannot be told apart on 8 questions", lines)
 
 
 def test_the_table_of_the_demo() -> None:

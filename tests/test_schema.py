@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -279,3 +280,33 @@ def test_a_call_that_does_not_parse_sends_to_the_registry(empty: Database, tmp_p
     with pytest.raises(SchemaError) as caught:
         _schema.apply(empty, folder)
     assert "a call in retrievers.toml" in caught.value.text
+
+
+def test_no_formula_needs_parentheses_that_a_stored_function_loses() -> None:
+    """`8 - (4 - 2)` in a function is stored as `8 - 4 - 2`."""
+    faults = [
+        f"{path.relative_to(ROOT)}: {fault}"
+        for folder in ("surql", "seed", "src/surrecall/templates")
+        for path in sorted((ROOT / folder).rglob("*.surql"))
+        for fault in lost_parentheses(re.sub(r"--.*|'[^'\n]*'", "", path.read_text(encoding="utf-8")))
+    ]
+    assert faults == []
+    found = lost_parentheses("a - (b - c) + d / (e * f(1, 2)) - (g * h) / 2 * (i + j) - (k - l) / m + k % (l % m) - (n(1 - 2))")
+    assert list(found) == ["- (b - c)", "/ (e * f(1, 2))", "% (l % m)"]
+
+
+def lost_parentheses(text: str) -> Iterator[str]:
+    """Right operands in parentheses whose own operator ranks equal with the one before them."""
+    for match in re.finditer(r"(?<![-+*/%])([-+*/%]|\*\*) \(", text):
+        depth, end = 1, match.end()
+        while depth and end < len(text):
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        inside = text[match.end() : end - 1]
+        while (flat := re.sub(r"\([^()]*\)|\{[^{}]*\}|\[[^\[\]]*\]", "", inside)) != inside:
+            inside = flat
+        additive, multiplicative = re.search(r" [-+] ", inside), re.search(r" [*/%] ", inside)
+        # what is followed by an operator of higher rank is that one's left operand
+        binds = re.match(r"\s*[*/%]", text[end:])
+        if (match[1] == "-" and additive and not binds) or (match[1] in "*/%" and multiplicative and not additive):
+            yield text[match.start() : end]

@@ -1,0 +1,120 @@
+"""Driving a comparison in shards. Values, resamples and verdicts are the database's; here they are passed on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surrealdb import RecordID
+
+from surrecall._database import Database
+
+_BEGIN = "RETURN fn::compare_begin($options)"
+_VALUES = "RETURN fn::compare_values($answers, $metric, $k)"
+_DIFFERENCES = """
+LET $differences = fn::paired_differences($a, $b);
+RETURN { differences: $differences, resample: fn::needs_resamples($differences) };
+"""
+_MEANS = "RETURN fn::compare_bootstrap($differences, $seed, $start, $end)"
+_SIGNS = "RETURN fn::compare_sign_flips($differences, $seed, $start, $end)"
+_END = "RETURN fn::compare_end($begun, $parts)"
+
+# long before the client gives up on a query (30 s), and long enough to hide the round trip
+_SHARD_SECONDS = 1.0
+_FIRST_SHARD, _LARGEST_SHARD = 50, 5000
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What to compare: names of retrievers, or evaluations; None takes the default of fn::compare."""
+
+    sides: Sequence[str | RecordID]
+    retriever: str | None = None
+    evaluation: RecordID | None = None
+    question_set: str | None = None
+    metric: str | None = None
+    k: int | None = None
+    seed: int | None = None
+    every_pair: bool = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of fn::compare."""
+        given = {
+            "retriever": self.retriever,
+            "evaluation": self.evaluation,
+            "set": self.question_set,
+            "metric": self.metric,
+            "k": self.k,
+            "seed": self.seed,
+        }
+        asked = {name: value for name, value in given.items() if value is not None}
+        return asked | {"sides": list(self.sides), "all": self.every_pair}
+
+
+def compare(database: Database, asked: Comparison, progress: Progress = lambda _done, _all: None) -> dict[str, Any]:
+    """The result of fn::compare, worked out in shards of about a second.
+
+    Raises UsageError for what is unknown, DataError when no question can be compared.
+    """
+    begun = database.value(_BEGIN, options=asked.options)
+    comparisons, resamples = begun["comparisons"], begun["resamples"]
+    # a comparison has its values on both sides, and two kinds of resamples
+    total = sum(2 * len(comparison["questions"]) + 2 * resamples for comparison in comparisons)
+    done = 0
+
+    def in_shards(size: int, work: Callable[[int, int], Any]) -> list[Any]:
+        """What `work` gives for 0..size, cut so that each call takes about a second."""
+        nonlocal done
+        results: list[Any] = []
+        shard, start = _FIRST_SHARD, 0
+        while start < size:
+            end, began = min(size, start + shard), time.monotonic()
+            results.append(work(start, end))
+            wanted = int((end - start) * _SHARD_SECONDS / max(time.monotonic() - began, 1e-6))
+            shard = max(1, min(_LARGEST_SHARD, wanted, shard * 4))
+            done += end - start
+            start = end
+            progress(done, total)
+        return results
+
+    def part(comparison: dict[str, Any]) -> dict[str, Any]:
+        nonlocal done
+        values = {
+            side: _joined(
+                in_shards(
+                    len(answers),
+                    lambda start, end, answers=answers: database.value(  # type: ignore[misc]
+                        _VALUES, answers=answers[start:end], metric=begun["metric"], k=begun["k"]
+                    ),
+                )
+            )
+            for side, answers in comparison["answers"].items()
+        }
+        told = database.value(_DIFFERENCES, **values)
+
+        def resampled(statement: str) -> list[Any]:
+            return in_shards(
+                resamples,
+                lambda start, end: database.value(
+                    statement, differences=told["differences"], seed=begun["seed"], start=start, end=end
+                ),
+            )
+
+        found = values | {"means": _joined(resampled(_MEANS))}
+        if told["resample"]:
+            return found | {"extreme": sum(resampled(_SIGNS))}
+        done += resamples
+        return found
+
+    parts = [part(comparison) for comparison in comparisons]
+    result: dict[str, Any] = database.value(_END, begun=begun, parts=parts)
+    return result
+
+
+def _joined(lists: list[list[float]]) -> list[float]:
+    return [value for values in lists for value in values]
