@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 import surrecall
 from conftest import ROOT
+from surql_cases import both_executors
 from surrecall import Database
 
 CASES = ROOT / "tests" / "cases"
@@ -50,6 +53,48 @@ def test_every_metric_has_its_case_file_and_its_reference(schema: Database) -> N
         assert re.search(r"^-- Source: ", text, re.MULTILINE), name
         comment = schema.value("INFO FOR DB")["functions"][name]
         assert re.search(r"equals .*(trec_eval|ir_measures)", comment), name
+
+
+def test_an_older_run_keeps_its_hash_when_a_metric_is_added(schema: Database) -> None:
+    schema.run("CREATE eval_run SET retriever = 'x', k = 3, recall = 1, questions = 8, note = 'before'")
+    schema.run("DEFINE FIELD novelty ON eval_run TYPE option<float>")
+    schema.run("CREATE eval_run SET retriever = 'x', k = 3, recall = 0.5, novelty = 1, questions = 8")
+    assert schema.value("RETURN fn::check_history()") == []
+    # and the new one is in the hash of the rows that have it
+    schema.run("REMOVE EVENT eval_run_append_only ON eval_run; UPDATE eval_run SET novelty = 0.5 WHERE novelty = 1")
+    (finding,) = schema.value("RETURN fn::check_history()")
+    assert "its hash does not fit" in finding["problem"]
+
+
+def sections() -> dict[str, str]:
+    """The sections of docs/metrics.md by the name of their function."""
+    text = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    return {match[1]: part for part in parts if (match := re.search(r"function `fn::(\w+)`", part))}
+
+
+def test_every_metric_is_documented_in_one_shape(schema: Database) -> None:
+    documented = sections()
+    assert set(documented) == metric_functions(schema)
+    for name, text in documented.items():
+        for part in ("Field `", "**Formula.** ", "**Worked example.**", "**Conventions.** ", "**Elsewhere.** ", "**Source.** "):
+            assert part in text, f"{name}: {part}"
+        assert f"Field `{name.removesuffix('_at')}`" in text
+        assert re.search(r"ir_measures `[^`]+`; trec_eval `[^`]+`", text), name
+        # who has a threshold says how, who has none says so
+        takes = "$least_grade" in schema.value("INFO FOR DB")["functions"][name].split(")")[0]
+        assert takes == ("the threshold given last" in text), name
+        assert takes or name == "judged_at" or "has no threshold of relevance" in text, name
+
+
+def test_every_worked_example_of_the_documentation_is_right(schema: Database) -> None:
+    for name, text in sections().items():
+        (block,) = re.findall(r"```surql\n(.*?)```", text, re.DOTALL)
+        examples = re.findall(r"^(RETURN .*;)\n-- (\S+)$", block, re.MULTILINE)
+        assert block.count("RETURN") == len(examples) > 0, name
+        for statement, value in examples:
+            for way in both_executors(statement):
+                assert schema.value(way) == pytest.approx(float(value), abs=5e-7), statement
 
 
 def test_every_metric_is_in_the_changelog(schema: Database) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import pytrec_eval
 from surrealdb import RecordID
 
 from conftest import fresh_settings
@@ -25,7 +26,8 @@ from test_real_collections import folder_of
 __all__ = ["filled", "home"]
 # ours at a cutoff: trec_eval's name for the same
 AT_A_CUTOFF = {"recall": "recall_", "p": "P_", "hit": "success_", "ap": "map_cut_", "ndcg": "ndcg_cut_"}
-UNCUT = {"rr": "recip_rank", "ap": "map", "ndcg": "ndcg"}
+# the last with p = 0.9, as trec_eval has it
+UNCUT = {"rr": "recip_rank", "ap": "map", "ndcg": "ndcg", "bpref": "bpref", "rprec": "Rprec", "rbp": "rbp"}
 
 
 def run(
@@ -52,46 +54,101 @@ def trec_figures(path: Path) -> dict[tuple[str, str], str]:
     return {(parts[0], parts[1]): parts[2] for parts in fields if len(parts) == 3}
 
 
-def test_trec_eval_prints_the_same_figures_for_its_own_data(home: Home) -> None:
+def topics_of(home: Home, qrels: str) -> Path:
+    """trec_eval's own topics and labels, and every document that its files name; the folder they are in."""
     folder = folder_of("../trec")
-    means, topics = trec_figures(folder / "out.test"), trec_figures(folder / "out.test.aq")
     lines = [line.split() for line in (folder / "results.test").read_text().splitlines()]
-    labels = [line.split() for line in (folder / "qrels.test").read_text().splitlines() if line.strip()]
+    labels = [line.split() for line in (folder / qrels).read_text().splitlines() if line.strip()]
     documents = dict.fromkeys([line[2] for line in lines] + [line[2] for line in labels])
     home.documents("docs.jsonl", objects(*({"id": name, "text": f"text {name}"} for name in documents)))
     questions = objects(*({"id": name, "text": f"topic {name}"} for name in dict.fromkeys(line[0] for line in labels)))
-    told = home.questions("topics.jsonl", questions, labels=folder / "qrels.test")
+    told = home.questions("topics.jsonl", questions, labels=folder / qrels)
     assert (told.questions, told.labels) == (3, len(labels))
+    return folder
 
-    cutoffs = sorted({int(name.rpartition("_")[2]) for name, _ in topics if name.startswith(tuple(AT_A_CUTOFF.values()))})
-    imported = import_run(home.database, CORPUS, _import_run.Options(folder / "results.test", "STANDARD", cutoffs))
+
+def ours(home: Home, evaluation: Any, cutoffs: list[int], rel: int = 1) -> dict[tuple[str, str], float]:
+    """Measure as trec_eval names it and topic (or 'all') to our figure."""
+    figures: dict[tuple[str, str], float] = {}
+    options = {"k": cutoffs, "rel": rel, "p": 0.9}
+    name = home.database.value("SELECT VALUE calls[0].retriever FROM ONLY $id", id=evaluation)
+    means = home.database.value("RETURN fn::means($id, $name, $options)", id=evaluation, name=name, options=options)
+    for row in means:
+        assert row["questions"] == 3
+    topics = home.database.value(
+        "SELECT <string> record::id(question) AS topic, $cutoffs.map(|$k| { k: $k, score: fn::score(ranking, labels, $k, $options) })"
+        " AS scores FROM eval_answer WHERE evaluation = $id",
+        id=evaluation,
+        cutoffs=cutoffs,
+        options={"rel": rel, "p": 0.9},
+    )
+    rows = [("all", row["k"], row) for row in means]
+    rows += [(row["topic"], cell["k"], cell["score"]) for row in topics for cell in row["scores"]]
+    for topic, k, score in rows:
+        figures |= {(f"{trec}{k}", topic): score[key] for key, trec in AT_A_CUTOFF.items()}
+        if k == 1000:
+            figures |= {(trec, topic): score[key] for key, trec in UNCUT.items()}
+    return figures
+
+
+def test_trec_eval_prints_the_same_figures_for_its_own_data(home: Home) -> None:
+    """Means and topics; of the truncated run with -c, where a topic that is not in the run counts as 0."""
+    folder = topics_of(home, "qrels.test")
+    prints_the_same(home, folder, "results.test", "out.test.aq")
+    prints_the_same(home, folder, "results.trunc", "out.test.aqc")
+
+
+def prints_the_same(home: Home, folder: Path, run_file: str, printed: str) -> None:
+    theirs = trec_figures(folder / printed)
+    cutoffs = sorted({int(name.rpartition("_")[2]) for name, _ in theirs if name.startswith(tuple(AT_A_CUTOFF.values()))})
+    imported = import_run(home.database, CORPUS, _import_run.Options(folder / run_file, run_file, cutoffs))
     assert imported.evaluation is not None
     assert imported.evaluation.row["status"] == "complete"
-    assert (imported.unanswered, imported.unknown_documents) == (0, 0)
-    figures: dict[tuple[str, str], float] = {}
+    assert (imported.unanswered, imported.unknown_documents) == (1 if run_file == "results.trunc" else 0, 0)
+    figures = ours(home, imported.evaluation.row["id"], cutoffs)
     for row in imported.evaluation.runs:
-        assert row["questions"] == 3
-        figures |= {(f"{trec}{row['k']}", "all"): row[ours] for ours, trec in AT_A_CUTOFF.items()}
-        if row["k"] == 1000:
-            figures |= {(trec, "all"): row[ours] for ours, trec in UNCUT.items()}
-    for topic, k in itertools.product(("301", "302", "303"), cutoffs):
-        score = home.database.value(
-            "RETURN (SELECT VALUE fn::score(ranking, labels, $k) FROM eval_answer WHERE question = $question)[0]",
-            k=k,
-            question=RecordID("question", topic),
-        )
-        figures |= {(f"{trec}{k}", topic): score[ours] for ours, trec in AT_A_CUTOFF.items()}
-        if k == 1000:
-            figures |= {(trec, topic): score[ours] for ours, trec in UNCUT.items()}
-    expected = {key: value for key, value in (topics | means).items() if key in figures}
+        assert all(row[key] == figures[f"{trec}{row['k']}", "all"] for key, trec in AT_A_CUTOFF.items())
+    if run_file == "results.test":
+        # the means that it prints without -q
+        theirs |= trec_figures(folder / "out.test")
+    expected = {key: value for key, value in theirs.items() if key in figures}
     wrong = {key: (f"{figures[key]:.4f}", value) for key, value in expected.items() if f"{figures[key]:.4f}" != value}
     assert wrong == {}
-    # means and topics of every measure that trec_eval prints
+    # means and topics of every measure that trec_eval prints; with -c it prints no lines for a topic that is not in the run
     per_measure = defaultdict(set)
     for name, topic in expected:
         per_measure[re.sub(r"\d+$", "", name)].add(topic)
     assert set(per_measure) == {*AT_A_CUTOFF.values(), *UNCUT.values()}
-    assert all({"301", "302", "303", "all"} <= found for found in per_measure.values())
+    answered = {"301", "302", "303", "all"} & {topic for _, topic in theirs}
+    assert len(answered) >= 3
+    assert all(answered <= found for found in per_measure.values())
+
+
+def test_trec_eval_at_a_level_of_its_graded_labels(home: Home) -> None:
+    """qrels.rel_level has grades from -1 to 4; pytrec_eval reads them at the level, topic by topic."""
+    folder = topics_of(home, "qrels.rel_level")
+    cutoffs = [5, 100, 1000]
+    imported = import_run(home.database, CORPUS, _import_run.Options(folder / "results.test", "STANDARD", cutoffs))
+    assert imported.evaluation is not None
+    assert (imported.evaluation.row["scale"], imported.evaluation.row["rel"]) == (4, 1)
+    labels: dict[str, dict[str, int]] = defaultdict(dict)
+    for line in (folder / "qrels.rel_level").read_text().splitlines():
+        topic, _, document, grade = line.split()
+        labels[topic][document] = int(grade)
+    ranked: dict[str, dict[str, float]] = defaultdict(dict)
+    for line in (folder / "results.test").read_text().splitlines():
+        topic, _, document, _, score, _ = line.split()
+        ranked[topic][document] = float(score)
+    names = {f"{trec}{k}" for trec in AT_A_CUTOFF.values() for k in cutoffs} | {*UNCUT.values()} - {"rbp"}
+    for rel in (1, 2, 3):
+        figures = ours(home, imported.evaluation.row["id"], cutoffs, rel)
+        theirs = pytrec_eval.RelevanceEvaluator(dict(labels), names, relevance_level=rel).evaluate(dict(ranked))
+        for topic, measures in theirs.items():
+            for name, value in measures.items():
+                assert figures[name, topic] == pytest.approx(value, abs=1e-9), (name, topic, rel)
+        for name in names:
+            mean = sum(topic[name] for topic in theirs.values()) / 3
+            assert figures[name, "all"] == pytest.approx(mean, abs=1e-9), (name, rel)
 
 
 def test_equal_scores_are_ordered_as_trec_eval_orders_them(filled: Home) -> None:

@@ -47,11 +47,14 @@ INSERT IGNORE INTO eval_answer {
   took: 0ns, status: 'error', message: $message
 } RETURN NONE;
 """
-# one run at a time: over a large golden set all of them take longer than a client waits
+# the runs of one retriever, summed a few hundred answers at a time: a large golden set takes longer than a client waits
+_TALLIES = "RETURN fn::tally_begin($evaluation, $retriever, { counts: true })"
+_TALLY = "RETURN fn::tally($tally, $limit)"
 _DRAFT = """
-LET $run = fn::evaluation_run($evaluation, $retriever, $k);
-IF $run != NONE { UPDATE $evaluation SET drafts += $run RETURN NONE };
+LET $runs = fn::evaluation_runs($tallies);
+UPDATE $evaluation SET drafts = array::concat(drafts ?? [], $runs) RETURN NONE;
 """
+_TALLIED = 1000
 _FINGERPRINT = "LET $hash = fn::corpus_hash(); UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
 # an imported ranking has no retriever that could be asked for the rest
 _UNFINISHED = "SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger != 'import' ORDER BY started DESC, id LIMIT 1"
@@ -69,7 +72,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What to evaluate. `cutoffs` are whole numbers from 1; no retrievers means all that are registered."""
+    """What to evaluate. `cutoffs` are whole numbers from 1; no retrievers means all that are registered; relevant is from grade `rel`."""
 
     cutoffs: Sequence[int]
     retrievers: Sequence[str] | None = None
@@ -77,6 +80,8 @@ class Options:
     note: str | None = None
     trigger: str = "manual"
     revision: str | None = None
+    # the lowest grade that counts as relevant
+    rel: int | float = 1
 
 
 @dataclass(frozen=True)
@@ -154,6 +159,7 @@ def _begin(database: Database, options: Options) -> dict[str, Any]:
         "k": list(options.cutoffs),
         "set": options.question_set,
         "trigger": options.trigger,
+        "rel": options.rel,
         "engine": database.version,
         "fingerprint": False,
     }
@@ -283,19 +289,26 @@ def _fingerprint(database: Database, evaluation: RecordID) -> Iterator[None]:
 
 def _draft(connections: list[Database], row: dict[str, Any], stop: threading.Event) -> None:
     """Work out the runs, and leave them with the evaluation; what is missing or changed by then is found when it is closed."""
-    names = dict.fromkeys(call["retriever"] for call in row["calls"])
-    cells = iter([(name, k) for name in names for k in row["k"]])
+    names = iter(dict.fromkeys(call["retriever"] for call in row["calls"]))
     lock = threading.Lock()
 
     def work(connection: Database) -> None:
         while not stop.is_set():
             with lock:
-                cell = next(cells, None)
-            if cell is None:
+                name = next(names, None)
+            if name is None:
                 return
-            _retried(partial(connection.run, _DRAFT, evaluation=row["id"], retriever=cell[0], k=cell[1]))
+            tallies = [_tallied(connection, tally) for tally in connection.value(_TALLIES, evaluation=row["id"], retriever=name)]
+            _retried(partial(connection.run, _DRAFT, evaluation=row["id"], tallies=tallies))
 
     _together(connections, stop, work)
+
+
+def _tallied(database: Database, tally: dict[str, Any]) -> dict[str, Any]:
+    """Sums over all answers; what is added up stays in the database's hands and only passes through here."""
+    while not tally["done"]:
+        tally = database.value(_TALLY, tally=tally, limit=_TALLIED)
+    return tally
 
 
 def _missing(database: Database, evaluation: RecordID) -> list[_Call]:

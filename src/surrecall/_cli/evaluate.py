@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,9 +11,10 @@ import typer
 
 from surrecall import _evaluation, _render
 from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
+from surrecall._database import Database
 from surrecall._errors import ExitCode, UsageError
 
-_MEANS = ("retriever", "k", "recall", "hit", "precision", "p", "rr", "ap", "ndcg", "judged")
+_MEANS = ("recall", "hit", "precision", "p", "rr", "ap", "ndcg", "judged")
 _COUNTS = ("questions", "empty", "errors", "repeats")
 
 
@@ -30,6 +33,10 @@ def evaluate(
         list[str] | None, typer.Option("-r", "--retriever", help="Only this one; may be given more than once.")
     ] = None,
     question_set: Annotated[str, typer.Option("--set", help="Golden set.")] = "default",
+    rel: Annotated[float, typer.Option("--rel", help="Lowest grade that counts as relevant.")] = 1,
+    metric: Annotated[
+        list[str] | None, typer.Option("-m", "--metric", help="Show this one; may be given more than once; all are recorded.")
+    ] = None,
     note: Annotated[str | None, typer.Option("--note", help="Kept with the runs.")] = None,
     trigger: Annotated[Trigger, typer.Option("--trigger", help="What asks for it.")] = Trigger.MANUAL,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Connections to work over; a server's cores.")] = 1,
@@ -40,13 +47,17 @@ def evaluate(
 
     Cut off, by Ctrl-C or a server that goes away, it leaves no figure; --resume finishes it.
 
+    Every metric is recorded and in --json; the table shows the usual ones, or those of --metric. nDCG, ERR and RBP read the grades
+    themselves, so --rel does not change them.
+
     Ends with 4 when a retriever failed on a question: such an evaluation is kept, with the error, as failed.
 
     Example: surrecall evaluate -k 1,3,5 --note "chunks of 400"
     """
     with context.open() as database, progress_bar(context, "evaluating") as advance:
-        if resume and (k or retriever or note):
-            raise UsageError("--resume goes on with what was asked then", "leave -k, -r and --note out")
+        if resume and (k or retriever or note or rel != 1):
+            raise UsageError("--resume goes on with what was asked then", "leave -k, -r, --rel and --note out")
+        shown = metrics_of(database, metric)
         if resume:
             evaluation = _evaluation.resume(database, jobs=jobs, progress=advance)
         else:
@@ -57,30 +68,43 @@ def evaluate(
                 note=note,
                 trigger=trigger.value,
                 revision=_evaluation.git_revision(context.folder),
+                # a whole number stays one, as the grades are
+                rel=int(rel) if rel.is_integer() else rel,
             )
             evaluation = _evaluation.evaluate(database, options, jobs=jobs, progress=advance)
     if as_json:
         _render.print_json(context.out, evaluation)
     else:
-        show_evaluation(context, evaluation)
+        show_evaluation(context, evaluation, shown)
     for warning in evaluation.warnings:
         context.warn(warning)
     if evaluation.failed:
         raise typer.Exit(ExitCode.DATA)
 
 
-def show_evaluation(context: Context, evaluation: _evaluation.Evaluation) -> None:
+def metrics_of(database: Database, asked: list[str] | None) -> list[str]:
+    """The metrics to show, in the order asked; the usual ones when none is. Raises UsageError naming those that there are."""
+    known: list[str] = database.value("RETURN fn::metrics()")
+    for name in asked or []:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise UsageError(f"no metric named {name}; there are: {', '.join(known)}", f"did you mean {near[0]}?" if near else None)
+    return list(dict.fromkeys(asked or _MEANS))
+
+
+def show_evaluation(context: Context, evaluation: _evaluation.Evaluation, metrics: Sequence[str] = _MEANS) -> None:
     """The means of an evaluation, what went wrong in it, and what it measured."""
     row, runs = evaluation.row, evaluation.runs
     if runs:
-        context.show(_render.table(runs, _MEANS))
+        context.show(_render.table(runs, ("retriever", "k", *metrics)))
     # what went wrong is counted in a table of its own, where there is something to count
     if any(run[count] for run in runs for count in ("empty", "errors", "repeats")):
         context.out.print()
         context.show(_render.table(runs, ("retriever", "k", *_COUNTS)))
     questions, documents = len(row["questions"]), row["corpus"]["documents"]
+    level = "" if row["rel"] == 1 else f"relevant from grade {row['rel']}, "
     context.out.print(
-        f"{_render.counted(questions, 'question')} of the set {row['set']}, {_render.counted(documents, 'document')}, "
+        f"{_render.counted(questions, 'question')} of the set {row['set']}, {_render.counted(documents, 'document')}, {level}"
         f"{row['status']}, {_render.record_text(row['id'])}",
         soft_wrap=True,
         markup=False,
