@@ -44,6 +44,7 @@ _FAIL = """
 INSERT IGNORE INTO eval_answer {
   evaluation: $evaluation, retriever: $retriever, question: $question, depth: $depth, ranking: [],
   labels: fn::labels_of($question), answerable: $question.answerable, kind: $question.kind,
+  tags: $question.tags, source: $question.source, split: $question.split,
   took: 0ns, status: 'error', message: $message
 } RETURN NONE;
 """

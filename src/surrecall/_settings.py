@@ -16,7 +16,7 @@ from surrecall._errors import UsageError
 
 PROJECT_FILE = _names.PROJECT_FILE
 DEFAULT_CUTOFFS = (1, 3, 5)
-_ENTRIES = ("k", "corpus", "names", "database")
+_ENTRIES = ("k", "prompt_k", "pool_k", "corpus", "names", "database")
 SCHEMES = ("mem", "surrealkv", "ws", "wss", "http", "https")
 
 # first name wins; the others are what SurrealDB's own tools and SDKs call the same thing
@@ -85,6 +85,9 @@ class ProjectFile:
     cutoffs: tuple[int, ...] = DEFAULT_CUTOFFS
     corpus: Corpus | None = None
     names: Mapping[str, str] = field(default_factory=dict)
+    # what the prompt takes, and what the first stage returns
+    prompt_k: int | None = None
+    pool_k: int | None = None
 
 
 def read_project_file(folder: Path) -> ProjectFile:
@@ -113,12 +116,20 @@ def read_project_file(folder: Path) -> ProjectFile:
     cutoffs = content.get("k", list(DEFAULT_CUTOFFS))
     if not isinstance(cutoffs, list) or not cutoffs or any(type(k) is not int or k < 1 for k in cutoffs):
         raise UsageError(f"{PROJECT_FILE}: k is {cutoffs!r}, not a list of whole numbers", "for example: k = [5, 20]")
+    prompt_k, pool_k = (_whole(content, name) for name in ("prompt_k", "pool_k"))
+    if prompt_k is not None and pool_k is not None and prompt_k > pool_k:
+        raise UsageError(
+            f"{PROJECT_FILE}: prompt_k is {prompt_k}, more than pool_k, {pool_k}",
+            "pool_k is what the first stage returns, prompt_k what of it the prompt takes",
+        )
     names = _names.check(_names.of_project(folder), _files.our_functions()) if "names" in content else {}
     return ProjectFile(
         database={key: str(value) for key, value in database.items()},
         cutoffs=tuple(sorted(set(cutoffs))),
         corpus=_corpus(content.get("corpus"), names),
         names=names,
+        prompt_k=prompt_k,
+        pool_k=pool_k,
     )
 
 
@@ -154,6 +165,15 @@ def resolve(
         password=values["password"] or url_password,
         names=project.names,
     )
+
+
+def _whole(content: Mapping[str, Any], name: str) -> int | None:
+    value = content.get(name)
+    if value is None:
+        return None
+    if type(value) is not int or value < 1:
+        raise UsageError(f"{PROJECT_FILE}: {name} is {value!r}, not a whole number of 1 or more", f"for example: {name} = 5")
+    return value
 
 
 def _corpus(entries: Any, names: Mapping[str, str]) -> Corpus | None:

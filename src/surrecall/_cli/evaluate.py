@@ -5,16 +5,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from surrecall import _evaluation, _render
+from surrecall import _evaluation, _render, _resolution
 from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
+from surrecall._cli._resolution import ByOption, show_resolution, show_slices, warn_all
 from surrecall._database import Database
 from surrecall._errors import ExitCode, UsageError
 
 _MEANS = ("recall", "hit", "precision", "p", "rr", "ap", "ndcg", "judged")
+# what leaves room for the class
+_SLICED = ("recall", "hit", "rr", "ndcg")
 _COUNTS = ("questions", "empty", "errors", "repeats")
 
 
@@ -41,6 +44,7 @@ def evaluate(
     trigger: Annotated[Trigger, typer.Option("--trigger", help="What asks for it.")] = Trigger.MANUAL,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Connections to work over; a server's cores.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Finish the newest evaluation that was cut off.")] = False,
+    by: ByOption = None,
     as_json: Json = False,
 ) -> None:
     """Measure the retrievers over the golden set and append the figures to the history.
@@ -49,6 +53,9 @@ def evaluate(
 
     Every metric is recorded and in --json; the table shows the usual ones, or those of --metric. nDCG, ERR and RBP read the grades
     themselves, so --rel does not change them.
+
+    Below the table stands on how many questions it stands, by how much one label moves a mean, and the smallest difference that can be
+    told; under 30 questions, the questions themselves. --by sorts the questions into classes, and marks the one farthest below the mean.
 
     Ends with 4 when a retriever failed on a question: such an evaluation is kept, with the error, as failed.
 
@@ -72,12 +79,22 @@ def evaluate(
                 rel=int(rel) if rel.is_integer() else rel,
             )
             evaluation = _evaluation.evaluate(database, options, jobs=jobs, progress=advance)
+        # one that has no runs has nothing to stand on
+        names = list(dict.fromkeys(run["retriever"] for run in evaluation.runs))
+        told = _resolution.resolution(database, evaluation.row["id"], names, context.project.prompt_k)
+        options = {"by": by and by.value, "metrics": list(metric or _SLICED), "metric": metric[0] if metric else "recall"}
+        sliced = _resolution.slices(database, evaluation.row["id"], names, options) if by else None
     if as_json:
-        _render.print_json(context.out, evaluation)
+        shown_as = _render.jsonable(evaluation) | {"resolution": told}
+        _render.print_json(context.out, shown_as | ({"slices": sliced} if by else {}))
     else:
-        show_evaluation(context, evaluation, shown)
+        if by and sliced:
+            show_slices(context, sliced, by, metric or _SLICED)
+            context.out.print()
+        show_evaluation(context, evaluation, shown, told)
     for warning in evaluation.warnings:
         context.warn(warning)
+    warn_all(context, told, sliced)
     if evaluation.failed:
         raise typer.Exit(ExitCode.DATA)
 
@@ -88,12 +105,19 @@ def metrics_of(database: Database, asked: list[str] | None) -> list[str]:
     for name in asked or []:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            raise UsageError(f"no metric named {name}; there are: {', '.join(known)}", f"did you mean {near[0]}?" if near else None)
+            raise UsageError(
+                f"no metric named {name}; there are: {', '.join(known)}", f"did you mean {near[0]}?" if near else None
+            )
     return list(dict.fromkeys(asked or _MEANS))
 
 
-def show_evaluation(context: Context, evaluation: _evaluation.Evaluation, metrics: Sequence[str] = _MEANS) -> None:
-    """The means of an evaluation, what went wrong in it, and what it measured."""
+def show_evaluation(
+    context: Context,
+    evaluation: _evaluation.Evaluation,
+    metrics: Sequence[str] = _MEANS,
+    resolution: dict[str, Any] | None = None,
+) -> None:
+    """The means of an evaluation, what went wrong in it, what they stand on, and what it measured."""
     row, runs = evaluation.row, evaluation.runs
     if runs:
         context.show(_render.table(runs, ("retriever", "k", *metrics)))
@@ -101,6 +125,7 @@ def show_evaluation(context: Context, evaluation: _evaluation.Evaluation, metric
     if any(run[count] for run in runs for count in ("empty", "errors", "repeats")):
         context.out.print()
         context.show(_render.table(runs, ("retriever", "k", *_COUNTS)))
+    show_resolution(context, resolution, metrics)
     questions, documents = len(row["questions"]), row["corpus"]["documents"]
     level = "" if row["rel"] == 1 else f"relevant from grade {row['rel']}, "
     context.out.print(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from surrecall import _render
+from surrecall import _render, _resolution
 from surrecall._cli._app import LARGEST, Context, Json, command
+from surrecall._cli._resolution import By, ByOption, say, show_slices, warn_all
+from surrecall._database import Database
 
 _HISTORY = """
 LET $runs = (SELECT * FROM eval_run WHERE ($retriever = NONE OR retriever = $retriever) AND ($k = NONE OR k = $k)
@@ -19,7 +21,9 @@ RETURN {
   cutoffs: (SELECT VALUE k FROM eval_run GROUP BY k ORDER BY k),
 };
 """
+_STEPS = "RETURN fn::history_steps($runs)"
 _COLUMNS = ("at", "retriever", "k", "recall", "rr", "ndcg", "questions", "errors", "note")
+_SLICED = ("recall", "rr", "ndcg")
 
 
 @command("history")
@@ -28,24 +32,66 @@ def history(
     retriever: Annotated[str | None, typer.Option("-r", "--retriever", help="Only this retriever.")] = None,
     k: Annotated[int | None, typer.Option("-k", "--k", min=1, max=LARGEST, help="Only this cutoff.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=LARGEST, help="Newest rows to show.")] = 30,
+    by: ByOption = None,
     as_json: Json = False,
 ) -> None:
     """Read the history, newest first: one row a retriever and cutoff of every evaluation.
+
+    Below it stands on how many questions the figures stand, by how much one label moves them, and what the newest of these evaluations
+    can tell. With --by each run is read by class of question, from its stored answers; a run that was written by hand has none.
 
     Example: surrecall history --retriever hybrid -k 3
     """
     with context.open() as database:
         told = database.value(_HISTORY, retriever=retriever, k=k, limit=limit)
-    rows, found = told["runs"], told["found"]
+        rows, found = told["runs"], told["found"]
+        sliced = _sliced(database, rows, by) if by else None
+        stands = database.value(_STEPS, runs=[row["id"] for row in rows]) if rows else None
+        newest = _newest(database, rows, context.project.prompt_k)
     if as_json:
-        _render.print_json(context.out, rows)
+        _render.print_json(context.out, sliced if by else rows)
     elif rows:
-        # a run without errors leaves that column blank
-        context.show(_render.table([row | {"errors": row.get("errors") or None} for row in rows], _COLUMNS))
+        if by and sliced is not None:
+            show_slices(context, sliced, by, _SLICED, before=("at",))
+        else:
+            # a run without errors leaves that column blank
+            context.show(_render.table([row | {"errors": row.get("errors") or None} for row in rows], _COLUMNS))
         if found > len(rows):
-            context.out.print(f"the newest {len(rows)} of {found} runs; --limit {found} shows all", highlight=False)
+            say(context, f"the newest {len(rows)} of {found} runs; --limit {found} shows all")
+        context.out.print()
+        for sentence in [*stands["sentences"], *(newest["sentences"][1:] if newest else [])]:
+            say(context, sentence)
     elif told["retrievers"]:
         names, cutoffs = ", ".join(told["retrievers"]), ", ".join(map(str, told["cutoffs"]))
         context.out.print(f"no such run; there are runs of {names} at {cutoffs}", markup=False, highlight=False)
     else:
         context.out.print("no run yet; next: surrecall evaluate")
+    warn_all(context, stands, sliced)
+
+
+def _newest(database: Database, rows: list[dict[str, Any]], k: int | None) -> dict[str, Any] | None:
+    """What the newest evaluation among some runs can tell; None where all were written by hand."""
+    evaluation = next((row["evaluation"] for row in rows if row.get("evaluation")), None)
+    if evaluation is None:
+        return None
+    names = dict.fromkeys(row["retriever"] for row in rows if row.get("evaluation") == evaluation)
+    return _resolution.resolution(database, evaluation, list(names), k)
+
+
+def _sliced(database: Database, runs: list[dict[str, Any]], by: By) -> dict[str, Any]:
+    """The runs by class, and what their means hide; runs without answers are left out, and said."""
+    rows: list[dict[str, Any]] = []
+    sentences: list[str] = []
+    warnings: list[str] = []
+    for run in runs:
+        if not run.get("evaluation"):
+            continue
+        options = {"by": by.value, "k": run["k"], "metrics": list(_SLICED), "rel": run.get("rel")}
+        told = _resolution.slices(database, run["evaluation"], [run["retriever"]], options)
+        rows += [{"at": run["at"]} | row for row in told["rows"]]
+        sentences += told["sentences"]
+        warnings += told["warnings"]
+    without = sum(1 for run in runs if not run.get("evaluation"))
+    if without:
+        warnings.append(f"{_render.counted(without, 'run')} without stored answers, so without classes")
+    return {"rows": rows, "sentences": list(dict.fromkeys(sentences)), "warnings": warnings}

@@ -1,0 +1,86 @@
+"""What figures stand on, slices and curves, driven so that no statement takes longer than a client waits.
+
+Everything is worked out in the database from stored answers; here it is passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from surrealdb import RecordID
+
+from surrecall._database import Database
+
+_ROW = "RETURN fn::stored_evaluation($evaluation, $set, $retrievers)"
+_PART = "RETURN fn::resolution_part($evaluation, $retriever, $k)"
+_END = "RETURN fn::resolution_end($evaluation, $parts)"
+_SLICES = "RETURN fn::slices($evaluation, $retriever, $options)"
+_VERDICTS = "RETURN fn::slice_verdicts($rows, $metric)"
+_CURVE = "RETURN fn::curve_begin($evaluation, $retriever)"
+_TALLY = "RETURN fn::tally($tally, $limit)"
+_CURVED = """
+LET $curve = fn::curve_end($begun, $tallies);
+RETURN { curve: $curve, gain: fn::reranker_gain($curve, $prompt_k, $pool_k) };
+"""
+# answers times cutoffs of one statement: about two seconds
+_AT_ONCE = 30_000
+
+Progress = Callable[[int, int], None]
+
+
+def evaluation_of(
+    database: Database, evaluation: RecordID | None, question_set: str | None, retrievers: Sequence[str] | None
+) -> dict[str, Any]:
+    """The row of the evaluation to read, the newest complete one by default. Raises UsageError naming what there is."""
+    given: dict[str, Any] = {"evaluation": evaluation, "set": question_set, "retrievers": list(retrievers or []) or None}
+    row: dict[str, Any] = database.value(_ROW, **given)
+    return row
+
+
+def retrievers_of(row: dict[str, Any]) -> list[str]:
+    """The retrievers of an evaluation, in its order."""
+    return list(dict.fromkeys(call["retriever"] for call in row["calls"]))
+
+
+def resolution(
+    database: Database, evaluation: RecordID, retrievers: Sequence[str], k: int | None = None
+) -> dict[str, Any] | None:
+    """What fn::resolution_end gives; None where no question has a score."""
+    parts = [database.value(_PART, evaluation=evaluation, retriever=name, k=k) for name in retrievers]
+    parts = [part for part in parts if part["questions"]]
+    if not parts:
+        return None
+    told: dict[str, Any] = database.value(_END, evaluation=evaluation, parts=parts)
+    return told
+
+
+def slices(database: Database, evaluation: RecordID, retrievers: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
+    """{rows: as fn::slices, sentences, warnings} of an evaluation; options as fn::slices takes them."""
+    rows = [row for name in retrievers for row in database.value(_SLICES, evaluation=evaluation, retriever=name, options=options)]
+    verdicts: dict[str, Any] = database.value(_VERDICTS, rows=rows, metric=options.get("metric"))
+    return {"rows": rows} | verdicts
+
+
+def curves(
+    database: Database,
+    row: dict[str, Any],
+    retrievers: Sequence[str],
+    prompt_k: int | None,
+    pool_k: int | None,
+    progress: Progress = lambda _done, _all: None,
+) -> list[dict[str, Any]]:
+    """{curve: as fn::curve, gain: as fn::reranker_gain} of each retriever."""
+    told = []
+    total = len(retrievers) * row["questions"]
+    for place, name in enumerate(retrievers):
+        begun = database.value(_CURVE, evaluation=row["id"], retriever=name)
+        tallies = []
+        for tally in begun["tallies"]:
+            limit = max(1, _AT_ONCE // len(tally["cutoffs"]))
+            while not tally["done"]:
+                tally = database.value(_TALLY, tally=tally, limit=limit)
+                progress(min(total, place * row["questions"] + tally["questions"]), total)
+            tallies.append(tally)
+        told.append(database.value(_CURVED, begun=begun, tallies=tallies, prompt_k=prompt_k, pool_k=pool_k))
+    return told
