@@ -44,6 +44,7 @@ COMMANDS = (
     "retrieve",
     "history",
     "compare",
+    "curve",
     "check",
     "bundle",
     "remove",

@@ -83,6 +83,10 @@ def test_an_address_that_is_none(url: str) -> None:
         ("[database]\nhost = 'x'", "has 'host'"),
         ("database = 1", "has 'database'"),
         ("k = [", "can't be read"),
+        ("prompt_k = 0", "prompt_k is 0"),
+        ("pool_k = true", "pool_k is True"),
+        ("prompt_k = '5'", "prompt_k is '5'"),
+        ("prompt_k = 6\npool_k = 5", "prompt_k is 6, more than pool_k, 5"),
     ],
 )
 def test_a_project_file_that_makes_no_sense(tmp_path: Path, content: str, complaint: str) -> None:
@@ -98,3 +102,6 @@ def test_a_project_file(tmp_path: Path) -> None:
     project = read_project_file(tmp_path)
     assert project.cutoffs == (5, 20)
     assert resolve(project).is_embedded
+    assert (project.prompt_k, project.pool_k) == (None, None)
+    (tmp_path / "surrecall.toml").write_text("prompt_k = 5\npool_k = 100\n")
+    assert (read_project_file(tmp_path).prompt_k, read_project_file(tmp_path).pool_k) == (5, 100)

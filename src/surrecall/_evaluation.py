@@ -73,7 +73,8 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What to evaluate. `cutoffs` are whole numbers from 1; no retrievers means all that are registered; relevant is from grade `rel`."""
+    """What to evaluate. `cutoffs` are whole numbers from 1; no retrievers means all that are registered; relevant is from
+    grade `rel`."""
 
     cutoffs: Sequence[int]
     retrievers: Sequence[str] | None = None

@@ -27,7 +27,8 @@ def letters(names: Sequence[str]) -> dict[str, str]:
 def chart(title: str, curves: Mapping[str, Points], width: int) -> list[str]:
     """Lines of a chart of values in [0,1] over k from 1, at most `width` columns wide.
 
-    Every k has a column where there is room; else a column stands for several, of which it shows the last. Values lie on the nearest tenth.
+    Every k has a column where there is room; else a column stands for several, of which it shows the last. Values lie on the
+    nearest tenth.
     """
     last = max((k for points in curves.values() for k in points), default=1)
     columns = max(1, width - _AXIS - 1)

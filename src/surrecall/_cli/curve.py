@@ -30,9 +30,9 @@ def curve(
 ) -> None:
     """Show recall and hit at every k, and what a reranker could gain, from stored answers.
 
-    Nothing is retrieved again: k goes from 1 to the depth of the evaluation. A retriever that is asked anew for each cutoff is shown
-    at its cutoffs alone. prompt_k and pool_k of surrecall.toml are what the prompt takes and what the first stage returns; without them
-    the smallest cutoff and the depth.
+    Nothing is retrieved again: k goes from 1 to the depth of the evaluation. A retriever that is asked anew for each cutoff is
+    shown at its cutoffs alone. prompt_k and pool_k of surrecall.toml are what the prompt takes and what the first stage returns;
+    without them the smallest cutoff and the depth.
 
     Example: surrecall curve --retriever hybrid
     """
@@ -64,8 +64,7 @@ def _show(context: Context, told: list[dict[str, Any]]) -> None:
         context.out.print()
     chosen = _chosen(told)
     rows = [
-        {"retriever": one["retriever"], "metric": metric}
-        | {str(row["k"]): row[metric] for row in one["rows"] if row["k"] in chosen}
+        {"retriever": one["retriever"], "metric": metric} | {str(row["k"]): row[metric] for row in one["rows"]}
         for one in curves
         for metric in _METRICS
     ]

@@ -51,11 +51,12 @@ def evaluate(
 
     Cut off, by Ctrl-C or a server that goes away, it leaves no figure; --resume finishes it.
 
-    Every metric is recorded and in --json; the table shows the usual ones, or those of --metric. nDCG, ERR and RBP read the grades
-    themselves, so --rel does not change them.
+    Every metric is recorded and in --json; the table shows the usual ones, or those of --metric. nDCG, ERR and RBP read the
+    grades themselves, so --rel does not change them.
 
-    Below the table stands on how many questions it stands, by how much one label moves a mean, and the smallest difference that can be
-    told; under 30 questions, the questions themselves. --by sorts the questions into classes, and marks the one farthest below the mean.
+    Below the table is said on how many questions it stands, by how much one label moves the mean, and the smallest difference
+    that can be told; under 30 questions, the questions themselves. --by sorts the questions into classes, and marks the one
+    farthest below the mean.
 
     Ends with 4 when a retriever failed on a question: such an evaluation is kept, with the error, as failed.
 
@@ -82,8 +83,8 @@ def evaluate(
         # one that has no runs has nothing to stand on
         names = list(dict.fromkeys(run["retriever"] for run in evaluation.runs))
         told = _resolution.resolution(database, evaluation.row["id"], names, context.project.prompt_k)
-        options = {"by": by and by.value, "metrics": list(metric or _SLICED), "metric": metric[0] if metric else "recall"}
-        sliced = _resolution.slices(database, evaluation.row["id"], names, options) if by else None
+        chosen = {"by": by and by.value, "metrics": list(metric or _SLICED), "metric": metric[0] if metric else "recall"}
+        sliced = _resolution.slices(database, evaluation.row["id"], names, chosen) if by else None
     if as_json:
         shown_as = _render.jsonable(evaluation) | {"resolution": told}
         _render.print_json(context.out, shown_as | ({"slices": sliced} if by else {}))

@@ -37,8 +37,9 @@ def history(
 ) -> None:
     """Read the history, newest first: one row a retriever and cutoff of every evaluation.
 
-    Below it stands on how many questions the figures stand, by how much one label moves them, and what the newest of these evaluations
-    can tell. With --by each run is read by class of question, from its stored answers; a run that was written by hand has none.
+    Below it is said on how many questions the figures stand, by how much one label moves them, and what the newest of these
+    evaluations can tell. With --by each run is read by class of question, from its stored answers; a run that was written by
+    hand has none.
 
     Example: surrecall history --retriever hybrid -k 3
     """
@@ -46,7 +47,7 @@ def history(
         told = database.value(_HISTORY, retriever=retriever, k=k, limit=limit)
         rows, found = told["runs"], told["found"]
         sliced = _sliced(database, rows, by) if by else None
-        stands = database.value(_STEPS, runs=[row["id"] for row in rows]) if rows else None
+        stands: dict[str, Any] = database.value(_STEPS, runs=[row["id"] for row in rows]) if rows else {"warnings": []}
         newest = _newest(database, rows, context.project.prompt_k)
     if as_json:
         _render.print_json(context.out, sliced if by else rows)
