@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import pytrec_eval
-from surrealdb import RecordID
 
 from surrecall import Options, SurrecallError, UsageError, _import_run, _ingest, evaluate, resume
 from surrecall._import_run import ImportedRun, import_run
@@ -72,8 +71,8 @@ def ours(home: Home, evaluation: Any, cutoffs: list[int], rel: int = 1) -> dict[
     for row in means:
         assert row["questions"] == 3
     topics = home.database.value(
-        "SELECT <string> record::id(question) AS topic, $cutoffs.map(|$k| { k: $k, score: fn::score(ranking, labels, $k, $options) })"
-        " AS scores FROM eval_answer WHERE evaluation = $id",
+        "SELECT <string> record::id(question) AS topic,"
+        " $cutoffs.map(|$k| { k: $k, score: fn::score(ranking, labels, $k, $options) }) AS scores FROM eval_answer WHERE evaluation = $id",
         id=evaluation,
         cutoffs=cutoffs,
         options={"rel": rel, "p": 0.9},

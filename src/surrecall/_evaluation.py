@@ -55,7 +55,10 @@ LET $retriever = $tally.retriever;
 LET $depth = $tally.depth;
 LET $after = $tally.after;
 LET $answers = (
-  SELECT id, question FROM eval_answer
+  SELECT id, question, answerable, status, ranking.len() AS returned, labels.grade AS grades,
+    labels.map(|$label| { at: (ranking.find_index($label.document) ?? -1) + 1, grade: $label.grade })[WHERE at > 0].sort()
+      AS places
+  FROM eval_answer
   WHERE evaluation = $evaluation AND retriever = $retriever AND depth = $depth AND question > $after
   ORDER BY question LIMIT $limit
 );
@@ -83,7 +86,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What to evaluate. `cutoffs` are whole numbers from 1; no retrievers means all that are registered; relevant is from grade `rel`."""
+    """What to evaluate. `cutoffs` are whole numbers from 1; no retrievers means all; relevant is what has grade `rel` or more."""
 
     cutoffs: Sequence[int]
     retrievers: Sequence[str] | None = None
