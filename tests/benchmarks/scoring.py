@@ -4,7 +4,8 @@
 
 10,000 rankings of depth 100 with one to ten graded labels each; recall, P, success, MAP and nDCG at 10, 50 and 100. The clients
 read the rows as they are stored, with record ids, and give pytrec_eval, ir_measures or ranx what they want; with --texts they
-read ids as texts, which the database has to make, and which takes half the time. ranx compiles itself before its first figure; its time is taken after that.
+read ids as texts, which the database has to make, and which takes half the time. ranx compiles itself before its first figure;
+its time is taken after that.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def fill(database: Database, rankings: int) -> None:
     """Rankings and labels at random, about half of the labels found."""
     database.run(_files.joined(_files.load(ROOT)))
     chance = random.Random(8)
-    documents = [RecordID("article", f"document{number}") for number in range(5000)]
+    documents = [f"document{number}" for number in range(5000)]
     questions = [RecordID("question", f"question{number:05}") for number in range(rankings)]
     database.run(
         "CREATE evaluation:bench SET k = $k, depth = $depth, questions = $questions, scale = 3,"
@@ -63,14 +64,14 @@ def fill(database: Database, rankings: int) -> None:
         for question in questions[start : start + 250]:
             ranking = chance.sample(documents, DEPTH)
             found = chance.sample(ranking, chance.randint(0, 5))
-            labels = dict.fromkeys(document.id for document in found + chance.sample(documents, chance.randint(1, 5)))
+            labels = dict.fromkeys([*found, *chance.sample(documents, chance.randint(1, 5))])
             rows.append(
                 {
                     "evaluation": RecordID("evaluation", "bench"),
                     "retriever": "bench",
                     "question": question,
                     "depth": DEPTH,
-                    "ranking": ranking,
+                    "ranking": [RecordID("article", name) for name in ranking],
                     "scores": [float(DEPTH - rank) for rank in range(DEPTH)],
                     "labels": [{"document": RecordID("article", name), "grade": chance.randint(0, 3)} for name in labels],
                     "answerable": True,
