@@ -1,7 +1,7 @@
 """A golden set of three kinds: 16 factual, 16 lexical and 16 conceptual questions over 48 articles, one label each.
 
-Words find the factual and the lexical ones; a conceptual question shares its words with other articles, save one. Vectors find the
-factual and the conceptual ones; the vector of a lexical question, a bare code, points elsewhere.
+Words find the factual and the lexical ones; a conceptual question shares its words with other articles, save one.
+Vectors find the factual and the conceptual ones; the vector of a lexical question, a bare code, points elsewhere.
 """
 
 from __future__ import annotations
@@ -13,9 +13,39 @@ from surrealdb import RecordID
 from surrecall import Database
 
 KINDS = ("factual", "lexical", "conceptual")
-_THINGS = ("pump", "valve", "boiler", "fan", "meter", "hose", "lamp", "filter", "motor", "sensor", "gasket", "panel", "relay", "fuse")
+_THINGS = (
+    "pump",
+    "valve",
+    "boiler",
+    "fan",
+    "meter",
+    "hose",
+    "lamp",
+    "filter",
+    "motor",
+    "sensor",
+    "gasket",
+    "panel",
+    "relay",
+    "fuse",
+)
 _DEEDS = ("drain", "fit", "clean", "replace", "test", "seal", "order", "ship", "store", "label", "mount", "wire", "cool", "heat")
-_STATES = ("leaks", "hums", "sticks", "rusts", "blinks", "smells", "drips", "stalls", "rattles", "trips", "fades", "jams", "cracks", "warps")
+_STATES = (
+    "leaks",
+    "hums",
+    "sticks",
+    "rusts",
+    "blinks",
+    "smells",
+    "drips",
+    "stalls",
+    "rattles",
+    "trips",
+    "fades",
+    "jams",
+    "cracks",
+    "warps",
+)
 
 
 def _words(place: int) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 from surrealdb import RecordID
 
 from surrecall._database import Database
+from surrecall._evaluation import tallied
 
 _ROW = "RETURN fn::stored_evaluation($evaluation, $set, $retrievers)"
 _PART = "RETURN fn::resolution_part($evaluation, $retriever, $k)"
@@ -18,7 +19,6 @@ _END = "RETURN fn::resolution_end($evaluation, $parts)"
 _SLICES = "RETURN fn::slices($evaluation, $retriever, $options)"
 _VERDICTS = "RETURN fn::slice_verdicts($rows, $metric)"
 _CURVE = "RETURN fn::curve_begin($evaluation, $retriever)"
-_TALLY = "RETURN fn::tally($tally, $limit)"
 _CURVED = """
 LET $curve = fn::curve_end($begun, $tallies);
 RETURN { curve: $curve, gain: fn::reranker_gain($curve, $prompt_k, $pool_k) };
@@ -56,10 +56,21 @@ def resolution(
 
 
 def slices(database: Database, evaluation: RecordID, retrievers: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
-    """{rows: as fn::slices, sentences, warnings} of an evaluation; options as fn::slices takes them."""
-    rows = [row for name in retrievers for row in database.value(_SLICES, evaluation=evaluation, retriever=name, options=options)]
-    verdicts: dict[str, Any] = database.value(_VERDICTS, rows=rows, metric=options.get("metric"))
-    return {"rows": rows} | verdicts
+    """The rows of fn::slices of an evaluation, with what fn::slice_verdicts says of them; options as fn::slices takes them."""
+    rows = [row for name in retrievers for row in slice_rows(database, evaluation, name, options)]
+    return verdicts(database, rows, options.get("metric"))
+
+
+def slice_rows(database: Database, evaluation: RecordID, retriever: str, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of fn::slices of one retriever."""
+    rows: list[dict[str, Any]] = database.value(_SLICES, evaluation=evaluation, retriever=retriever, options=options)
+    return rows
+
+
+def verdicts(database: Database, rows: list[dict[str, Any]], metric: str | None = None) -> dict[str, Any]:
+    """{rows, sentences, steps, warnings}: rows of fn::slices, judged by a metric, else recall, and what they hide."""
+    told: dict[str, Any] = database.value(_VERDICTS, rows=rows, metric=metric)
+    return {"rows": rows} | told
 
 
 def curves(
@@ -72,15 +83,9 @@ def curves(
 ) -> list[dict[str, Any]]:
     """{curve: as fn::curve, gain: as fn::reranker_gain} of each retriever."""
     told = []
-    total = len(retrievers) * row["questions"]
     for place, name in enumerate(retrievers):
         begun = database.value(_CURVE, evaluation=row["id"], retriever=name)
-        tallies = []
-        for tally in begun["tallies"]:
-            limit = max(1, _AT_ONCE // len(tally["cutoffs"]))
-            while not tally["done"]:
-                tally = database.value(_TALLY, tally=tally, limit=limit)
-                progress(min(total, place * row["questions"] + tally["questions"]), total)
-            tallies.append(tally)
+        tallies = [tallied(database, tally, max(1, _AT_ONCE // len(tally["cutoffs"]))) for tally in begun["tallies"]]
         told.append(database.value(_CURVED, begun=begun, tallies=tallies, prompt_k=prompt_k, pool_k=pool_k))
+        progress(place + 1, len(retrievers))
     return told

@@ -50,12 +50,12 @@ def chart(title: str, curves: Mapping[str, Points], width: int) -> list[str]:
 
 def _ticks(last: int, per_column: int, spread: int, used: int) -> str:
     """The k below the axis: the first, the last, and as many between as have room."""
-    line = [" "] * (used + len(str(last)))
+    line = [" "] * max(used, len(str(last)))
     step = max(1, round(last / 8))
     wanted = [last, 1, *range(step, last, step)]
     for k in wanted:
-        start = (math.ceil(k / per_column) - 1) * spread
         label = str(k)
+        start = min((math.ceil(k / per_column) - 1) * spread, len(line) - len(label))
         around = line[max(0, start - 1) : start + len(label) + 1]
         if all(cell == " " for cell in around):
             line[start : start + len(label)] = label

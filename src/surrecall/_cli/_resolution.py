@@ -68,14 +68,11 @@ def show_slices(context: Context, told: dict[str, Any], by: By, metrics: Sequenc
     """The class farthest below its mean in words, then the means by class, lowest first, that class marked."""
     for sentence in told["sentences"]:
         say(context, sentence)
-    rows = [row | _perfect(row["best"]) | {by.value: _class(row), "below mean": _below(row)} for row in told["rows"]]
+    rows = [row | _perfect(row["best"]) | {by.value: _class(row), "below": _below(row)} for row in told["rows"]]
     columns = [column for name in metrics for column in ((name, f"{name}, perfect") if name in _LIMITED else (name,))]
-    context.show(_render.table(rows, (*before, "retriever", "k", by.value, "questions", *columns, "below mean")))
-    # the steps of the smallest and the largest class
-    steps = [row["step"] for row in told["rows"] if row["step"] and not row["whole"]]
-    if steps:
-        smallest, largest = min(step["smallest"] for step in steps), max(step["largest"] for step in steps)
-        say(context, f"one label moves recall of a class by {_render.cell(smallest)} to {_render.cell(largest)}")
+    context.show(_render.table(rows, (*before, "retriever", "k", by.value, "questions", *columns, "below")))
+    if told["steps"]:
+        say(context, told["steps"])
 
 
 def warn_all(context: Context, *told: dict[str, Any] | None) -> None:

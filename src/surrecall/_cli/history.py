@@ -23,7 +23,8 @@ RETURN {
 """
 _STEPS = "RETURN fn::history_steps($runs)"
 _COLUMNS = ("at", "retriever", "k", "recall", "rr", "ndcg", "questions", "errors", "note")
-_SLICED = ("recall", "rr", "ndcg")
+# the table has no room for more; --json has all
+_SLICED, _METRICS = ("recall",), ("recall", "hit", "rr", "ndcg")
 
 
 @command("history")
@@ -82,17 +83,13 @@ def _newest(database: Database, rows: list[dict[str, Any]], k: int | None) -> di
 def _sliced(database: Database, runs: list[dict[str, Any]], by: By) -> dict[str, Any]:
     """The runs by class, and what their means hide; runs without answers are left out, and said."""
     rows: list[dict[str, Any]] = []
-    sentences: list[str] = []
-    warnings: list[str] = []
     for run in runs:
-        if not run.get("evaluation"):
-            continue
-        options = {"by": by.value, "k": run["k"], "metrics": list(_SLICED), "rel": run.get("rel")}
-        told = _resolution.slices(database, run["evaluation"], [run["retriever"]], options)
-        rows += [{"at": run["at"]} | row for row in told["rows"]]
-        sentences += told["sentences"]
-        warnings += told["warnings"]
+        if run.get("evaluation"):
+            options = {"by": by.value, "k": run["k"], "metrics": list(_METRICS), "rel": run.get("rel")}
+            told = _resolution.slice_rows(database, run["evaluation"], run["retriever"], options)
+            rows += [{"at": run["at"]} | row for row in told]
+    sliced = _resolution.verdicts(database, rows)
     without = sum(1 for run in runs if not run.get("evaluation"))
     if without:
-        warnings.append(f"{_render.counted(without, 'run')} without stored answers, so without classes")
-    return {"rows": rows, "sentences": list(dict.fromkeys(sentences)), "warnings": warnings}
+        sliced["warnings"].append(f"{_render.counted(without, 'run')} without stored answers, so without classes")
+    return sliced
