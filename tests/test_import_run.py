@@ -11,8 +11,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from surrealdb import RecordID
 import pytrec_eval
+from surrealdb import RecordID
 
 from conftest import fresh_settings
 from surrecall import Database, Options, SurrecallError, UsageError, _import_run, _ingest, _run_file, _schema, evaluate, resume

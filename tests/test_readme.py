@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import foreign
+import three_kinds
 from conftest import ROOT
 from endpoints import Endpoint
 from surrecall import Database, Options, Settings, _retrievers, _settings, evaluate
@@ -31,8 +32,9 @@ EMBEDDING = [text for text in SHELL if text.startswith("export") and "surrecall 
 IMPORTS = [text for text in SHELL if "import documents" in text]
 ADOPTION = [text for text in SHELL if "init --adopt" in text]
 COMPARE = [text for text in SHELL if "surrecall compare" in text]
+CURVE = [text for text in SHELL if "surrecall curve" in text]
 EXPORT = [text for text in SHELL if "surrecall export" in text]
-_RUN_APART = SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + EXPORT + ADOPTION + COMPARE
+_RUN_APART = SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + EXPORT + ADOPTION + COMPARE + CURVE
 COMMANDS = [text for text in SHELL if text not in _RUN_APART]
 
 
@@ -63,8 +65,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMPARE, COMMANDS)
-    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1, 1]
+    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMPARE, CURVE, COMMANDS)
+    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -183,6 +185,26 @@ def test_the_commands_that_compare(tmp_path: Path) -> None:
     assert printed in lines
     assert "bm25 and vector cannot be told apart on 8 questions" in lines
     assert re.search(r"hybrid in evaluation:\w+ and hybrid in evaluation:\w+ cannot be told apart on 8 questions", lines)
+
+
+def test_the_commands_for_k_and_kind(tmp_path: Path) -> None:
+    before = "surrecall apply && surrecall seed && surrecall evaluate -k 1,3,5\n"
+    shown = shell(before + CURVE[0], tmp_path, SURREAL_URL="surrealkv://recall.db")
+    assert "recall@k   b bm25  v vector  h hybrid" in shown
+    assert "hybrid: a reranker could gain up to 0.479 in recall@1, from 0.479 to the 0.958 at 5" in shown
+    assert re.search(r"^hybrid +3 +human +8 +0\.833", shown, re.MULTILINE)
+    assert re.search(r"hybrid +3 +\(none\) +8 +0\.833", shown)
+
+
+def test_the_class_that_the_mean_hides(tmp_path: Path) -> None:
+    (printed,) = [text for kind, text in BLOCKS if kind == "text" and "below its mean" in text]
+    shell("surrecall apply", tmp_path, SURREAL_URL="surrealkv://kinds.db")
+    with Database(Settings(f"surrealkv://{tmp_path / 'kinds.db'}")) as database:
+        three_kinds.seed(database)
+    command = "surrecall evaluate -k 5 -r bm25 -r vector --by kind"
+    assert f"`{command}`" in README
+    shown = shell(command, tmp_path, SURREAL_URL="surrealkv://kinds.db")
+    assert "\n".join(line.rstrip() for line in shown.splitlines()).startswith(printed)
 
 
 def test_the_table_of_the_demo() -> None:

@@ -127,6 +127,8 @@ def show_evaluation(
         context.out.print()
         context.show(_render.table(runs, ("retriever", "k", *_COUNTS)))
     show_resolution(context, resolution, metrics)
+    if resolution is not None:
+        context.out.print()
     questions, documents = len(row["questions"]), row["corpus"]["documents"]
     level = "" if row["rel"] == 1 else f"relevant from grade {row['rel']}, "
     context.out.print(
