@@ -319,10 +319,10 @@ def _draft(connections: list[Database], row: dict[str, Any], stop: threading.Eve
     _together(connections, stop, work)
 
 
-def tallied(database: Database, tally: dict[str, Any], limit: int = _TALLIED) -> dict[str, Any]:
-    """Sums over all answers, `limit` at a time; what is added up stays in the database's hands and only passes through here."""
+def tallied(database: Database, tally: dict[str, Any]) -> dict[str, Any]:
+    """Sums over all answers; what is added up stays in the database's hands and only passes through here."""
     while not tally["done"]:
-        tally = database.value(_TALLY, tally=tally, limit=limit)
+        tally = database.value(_TALLY, tally=tally, limit=_TALLIED)
     return tally
 
 

@@ -11,20 +11,16 @@ from typing import Any
 from surrealdb import RecordID
 
 from surrecall._database import Database
-from surrecall._evaluation import tallied
 
 _ROW = "RETURN fn::stored_evaluation($evaluation, $set, $retrievers)"
 _PART = "RETURN fn::resolution_part($evaluation, $retriever, $k)"
 _END = "RETURN fn::resolution_end($evaluation, $parts)"
 _SLICES = "RETURN fn::slices($evaluation, $retriever, $options)"
 _VERDICTS = "RETURN fn::slice_verdicts($rows, $metric)"
-_CURVE = "RETURN fn::curve_begin($evaluation, $retriever)"
-_CURVED = """
-LET $curve = fn::curve_end($begun, $tallies);
+_CURVE = """
+LET $curve = fn::curve($evaluation, $retriever);
 RETURN { curve: $curve, gain: fn::reranker_gain($curve, $prompt_k, $pool_k) };
 """
-# answers times cutoffs of one statement: about two seconds
-_AT_ONCE = 30_000
 
 Progress = Callable[[int, int], None]
 
@@ -83,9 +79,7 @@ def curves(
 ) -> list[dict[str, Any]]:
     """{curve: as fn::curve, gain: as fn::reranker_gain} of each retriever."""
     told = []
-    for place, name in enumerate(retrievers):
-        begun = database.value(_CURVE, evaluation=row["id"], retriever=name)
-        tallies = [tallied(database, tally, max(1, _AT_ONCE // len(tally["cutoffs"]))) for tally in begun["tallies"]]
-        told.append(database.value(_CURVED, begun=begun, tallies=tallies, prompt_k=prompt_k, pool_k=pool_k))
-        progress(place + 1, len(retrievers))
+    for name in retrievers:
+        told.append(database.value(_CURVE, evaluation=row["id"], retriever=name, prompt_k=prompt_k, pool_k=pool_k))
+        progress(len(told), len(retrievers))
     return told
