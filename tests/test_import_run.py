@@ -12,7 +12,6 @@ from uuid import UUID
 
 import pytest
 import pytrec_eval
-from surrealdb import RecordID
 
 from conftest import fresh_settings
 from surrecall import Database, Options, SurrecallError, UsageError, _import_run, _ingest, _run_file, _schema, evaluate, resume
@@ -76,8 +75,9 @@ def ours(home: Home, evaluation: Any, cutoffs: list[int], rel: int = 1) -> dict[
     for row in means:
         assert row["questions"] == 3
     topics = home.database.value(
-        "SELECT <string> record::id(question) AS topic, $cutoffs.map(|$k| { k: $k, score: fn::score(ranking, labels, $k, $options) })"
-        " AS scores FROM eval_answer WHERE evaluation = $id",
+        "SELECT <string> record::id(question) AS topic,"
+        " $cutoffs.map(|$k| { k: $k, score: fn::score(ranking, labels, $k, $options) }) AS scores"
+        " FROM eval_answer WHERE evaluation = $id",
         id=evaluation,
         cutoffs=cutoffs,
         options={"rel": rel, "p": 0.9},

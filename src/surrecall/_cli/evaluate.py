@@ -47,8 +47,8 @@ def evaluate(
 
     Cut off, by Ctrl-C or a server that goes away, it leaves no figure; --resume finishes it.
 
-    Every metric is recorded and in --json; the table shows the usual ones, or those of --metric. nDCG, ERR and RBP read the grades
-    themselves, so --rel does not change them.
+    Every metric is recorded and in --json; the table shows the usual ones, or those of --metric. nDCG, ERR and RBP read the
+    grades themselves, so --rel does not change them.
 
     Ends with 4 when a retriever failed on a question: such an evaluation is kept, with the error, as failed.
 
@@ -88,7 +88,9 @@ def metrics_of(database: Database, asked: list[str] | None) -> list[str]:
     for name in asked or []:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            raise UsageError(f"no metric named {name}; there are: {', '.join(known)}", f"did you mean {near[0]}?" if near else None)
+            raise UsageError(
+                f"no metric named {name}; there are: {', '.join(known)}", f"did you mean {near[0]}?" if near else None
+            )
     return list(dict.fromkeys(asked or _MEANS))
 
 
