@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 import pytrec_eval
+from surrealdb import RecordID
 
 from conftest import fresh_settings
 from surrecall import Database, Options, SurrecallError, UsageError, _import_run, _ingest, _run_file, _schema, evaluate, resume
