@@ -44,6 +44,8 @@ COMMANDS = (
     "retrieve",
     "history",
     "compare",
+    "sweep",
+    "score",
     "check",
     "bundle",
     "remove",
@@ -52,7 +54,7 @@ COMMANDS = (
     "retriever remove",
     "retriever test",
 )
-CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "bundle", "retriever list"))
+CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "score", "bundle", "retriever list"))
 # a folder without a project is said before a missing address
 ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test")
 

@@ -15,6 +15,7 @@ from surrecall._database import Database
 from surrecall._errors import ExitCode, UsageError
 
 _MEANS = ("recall", "hit", "precision", "p", "rr", "ap", "ndcg", "judged")
+_UNANSWERABLE = ("retriever", "k", "questions", "nothing", "something", "top_score", "answerable_top_score")
 _COUNTS = ("questions", "empty", "errors", "repeats")
 
 
@@ -49,6 +50,10 @@ def evaluate(
 
     Every metric is recorded and in --json; the table shows the usual ones, or those of --metric. nDCG, ERR and RBP read the grades
     themselves, so --rel does not change them.
+
+    Questions that nothing in the corpus answers are in no mean. A table of their own says for which share of them nothing came
+    back, and for which something did; where there are scores, also the mean of the highest one beside that of questions with
+    an answer: a floor belongs between the two.
 
     Ends with 4 when a retriever failed on a question: such an evaluation is kept, with the error, as failed.
 
@@ -88,7 +93,9 @@ def metrics_of(database: Database, asked: list[str] | None) -> list[str]:
     for name in asked or []:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            raise UsageError(f"no metric named {name}; there are: {', '.join(known)}", f"did you mean {near[0]}?" if near else None)
+            raise UsageError(
+                f"no metric named {name}; there are: {', '.join(known)}", f"did you mean {near[0]}?" if near else None
+            )
     return list(dict.fromkeys(asked or _MEANS))
 
 
@@ -101,6 +108,9 @@ def show_evaluation(context: Context, evaluation: _evaluation.Evaluation, metric
     if any(run[count] for run in runs for count in ("empty", "errors", "repeats")):
         context.out.print()
         context.show(_render.table(runs, ("retriever", "k", *_COUNTS)))
+    if evaluation.unanswerable:
+        context.out.print()
+        context.show(_render.table(evaluation.unanswerable, _UNANSWERABLE, title="where nothing in the corpus answers"))
     questions, documents = len(row["questions"]), row["corpus"]["documents"]
     level = "" if row["rel"] == 1 else f"relevant from grade {row['rel']}, "
     context.out.print(
