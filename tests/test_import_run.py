@@ -76,8 +76,9 @@ def ours(home: Home, evaluation: Any, cutoffs: list[int], rel: int = 1) -> dict[
     for row in means:
         assert row["questions"] == 3
     topics = home.database.value(
-        "SELECT <string> record::id(question) AS topic, $cutoffs.map(|$k| { k: $k, score: fn::score(ranking, labels, $k, $options) })"
-        " AS scores FROM eval_answer WHERE evaluation = $id",
+        "SELECT <string> record::id(question) AS topic,"
+        " $cutoffs.map(|$k| { k: $k, score: fn::score(ranking, labels, $k, $options) }) AS scores"
+        " FROM eval_answer WHERE evaluation = $id",
         id=evaluation,
         cutoffs=cutoffs,
         options={"rel": rel, "p": 0.9},

@@ -16,7 +16,8 @@ _LOGIN = "give --user and SURREAL_PASSWORD (or SURREAL_USER and SURREAL_PASSWORD
 _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = tuple(
     (re.compile(pattern, re.DOTALL), kind, hint)
     for pattern, kind, hint in (
-        (r"k must be ", UsageError, None),
+        (r"k must be |k is at most |rel is the |max is the highest |p is a probability ", UsageError, None),
+        (r"no label of the golden set .* has a grade of |no metric named ", UsageError, None),
         (r"the label .* does not exist|a question needs at least one label", DataError, None),
         (r"k = \d+ is more than the pool", UsageError, None),
         (r"no retriever named |\S+ is a registered retriever", UsageError, None),

@@ -49,12 +49,26 @@ INSERT IGNORE INTO eval_answer {
 """
 # the runs of one retriever, summed a few hundred answers at a time: a large golden set takes longer than a client waits
 _TALLIES = "RETURN fn::tally_begin($evaluation, $retriever, { counts: true })"
-_TALLY = "RETURN fn::tally($tally, $limit)"
+_TALLY = """
+LET $evaluation = $tally.evaluation;
+LET $retriever = $tally.retriever;
+LET $depth = $tally.depth;
+LET $after = $tally.after;
+LET $answers = (
+  SELECT id, question, answerable, status, ranking.len() AS returned, labels.grade AS grades,
+    labels.map(|$label| { at: (ranking.find_index($label.document) ?? -1) + 1, grade: $label.grade })[WHERE at > 0].sort()
+      AS places
+  FROM eval_answer
+  WHERE evaluation = $evaluation AND retriever = $retriever AND depth = $depth AND question > $after
+  ORDER BY question LIMIT $limit
+);
+RETURN fn::tally($tally, $answers, $limit);
+"""
 _DRAFT = """
 LET $runs = fn::evaluation_runs($tallies);
 UPDATE $evaluation SET drafts = array::concat(drafts ?? [], $runs) RETURN NONE;
 """
-_TALLIED = 1000
+_TALLIED = 500
 _FINGERPRINT = "LET $hash = fn::corpus_hash(); UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
 _CLOSED = """
 SELECT * FROM ONLY $evaluation;
@@ -77,7 +91,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What to evaluate. `cutoffs` are whole numbers from 1; no retrievers means all that are registered; relevant is from grade `rel`."""
+    """What to evaluate. `cutoffs` are whole numbers from 1; no retrievers means all; relevant is what has grade `rel` or more."""
 
     cutoffs: Sequence[int]
     retrievers: Sequence[str] | None = None
@@ -306,13 +320,13 @@ def _draft(connections: list[Database], row: dict[str, Any], stop: threading.Eve
                 name = next(names, None)
             if name is None:
                 return
-            tallies = [_tallied(connection, tally) for tally in connection.value(_TALLIES, evaluation=row["id"], retriever=name)]
+            tallies = [tallied(connection, tally) for tally in connection.value(_TALLIES, evaluation=row["id"], retriever=name)]
             _retried(partial(connection.run, _DRAFT, evaluation=row["id"], tallies=tallies))
 
     _together(connections, stop, work)
 
 
-def _tallied(database: Database, tally: dict[str, Any]) -> dict[str, Any]:
+def tallied(database: Database, tally: dict[str, Any]) -> dict[str, Any]:
     """Sums over all answers; what is added up stays in the database's hands and only passes through here."""
     while not tally["done"]:
         tally = database.value(_TALLY, tally=tally, limit=_TALLIED)

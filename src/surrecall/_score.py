@@ -18,7 +18,7 @@ _BEGIN = "RETURN fn::score_begin($options)"
 _PART = "RETURN fn::score_part($tally, $questions, $each)"
 _MEANS = "RETURN fn::tally_means([$tally])"
 # what scores a ranking, and needs no table
-_PURE = ("core/score/", "core/metric/", "core/file/", "core/evaluation/tally", "core/import/listed")
+_PURE = ("core/score/", "core/metric/", "core/file/", "core/evaluation/tally", "core/evaluation/repeats_in", "core/import/listed")
 
 Progress = _ingest.Progress
 
@@ -174,7 +174,7 @@ def _refuse_twins(options: Options, lines: Sequence[_run_file.Line], labels: Seq
                 faults.add(
                     path,
                     line.line,
-                    f"the {kind} {name.shown} is ambiguous, since {seen[str(name)].shown} is there; two JSON files tell them apart",
+                    f"the {kind} {name.shown} is ambiguous, since {seen[str(name)].shown} is there; only JSON tells them apart",
                     line.content,
                 )
 

@@ -48,8 +48,8 @@ def evaluate(
 
     Cut off, by Ctrl-C or a server that goes away, it leaves no figure; --resume finishes it.
 
-    Every metric is recorded and in --json; the table shows the usual ones, or those of --metric. nDCG, ERR and RBP read the grades
-    themselves, so --rel does not change them.
+    Every metric is recorded and in --json; the table shows the usual ones, or those of --metric. nDCG, ERR and RBP read the
+    grades themselves, so --rel does not change them.
 
     Questions that nothing in the corpus answers are in no mean. A table of their own says for which share of them nothing came
     back, and for which something did; where there are scores, also the mean of the highest one beside that of questions with

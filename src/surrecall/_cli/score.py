@@ -33,9 +33,9 @@ def score(
     """Score a file of rankings by a file of labels: files in, figures out, no database, nothing stored.
 
     The forms of FILE are those of surrecall import run, its order is trec_eval's. Every question that has a label is in the
-    means; one that the run leaves out counts as 0, as with trec_eval -c. trec_eval's map, recip_rank, ndcg, Rprec and bpref have no
-    cutoff: a k beyond the longest list gives them. The table shows the usual metrics, --json all of them, and both those of
-    --metric where it is given.
+    means; one that the run leaves out counts as 0, as with trec_eval -c. trec_eval's map, recip_rank, ndcg, Rprec and bpref
+    have no cutoff: a k beyond the longest list gives them. The table shows the usual metrics, --json all of them, and both
+    those of --metric where it is given.
 
     Ends with 4 when the two files share no question, or no document.
 
