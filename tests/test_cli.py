@@ -323,6 +323,7 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
         given = {
             "retrieve": ["bm25", "x"],
             "compare": ["bm25", "hybrid"],
+            "sweep": ["fn::f($x)", "--x", "1"],
             "init": ["--adopt"],
             "retriever remove": ["x"],
             "snapshot": ["x"],

@@ -8,7 +8,7 @@ from typing import Any
 
 # long before the client gives up on a query (30 s), and long enough to hide the round trip
 _SHARD_SECONDS = 1.0
-_LARGEST_SHARD = 5000
+_FIRST_SHARD, _LARGEST_SHARD = 50, 5000
 
 Progress = Callable[[int, int], None]
 
@@ -21,10 +21,10 @@ class Shards:
         self._progress = progress
         self._done = 0
 
-    def run(self, size: int, work: Callable[[int, int], Any], first: int = 50) -> list[Any]:
+    def run(self, size: int, work: Callable[[int, int], Any], first: int | None = None) -> list[Any]:
         """What `work` gives for each piece start..end of 0..size, in order; `first` is the size of the first piece."""
         results: list[Any] = []
-        shard, start = first, 0
+        shard, start = first or _FIRST_SHARD, 0
         while start < size:
             end, began = min(size, start + shard), time.monotonic()
             results.append(work(start, end))
