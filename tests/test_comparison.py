@@ -472,7 +472,8 @@ def test_the_t_test_at_every_size_and_far_out(functions: Database, n: int) -> No
         assert told["p"] == pytest.approx(theirs.pvalue, abs=1e-9)
 
 
-@given(differences=st.lists(st.integers(-20, 20).map(lambda number: number / 20), min_size=2, max_size=8))
+# sixteenths, whose sums are exact: of a total that is 0 but for rounding, scipy says less than 1
+@given(differences=st.lists(st.integers(-20, 20).map(lambda number: number / 16), min_size=2, max_size=8))
 @settings(max_examples=40, deadline=None)
 def test_all_signs_equal_scipys(functions: Database, differences: list[float]) -> None:
     told = functions.value("RETURN fn::sign_flips_exact($d)", d=differences)

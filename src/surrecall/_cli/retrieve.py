@@ -11,7 +11,7 @@ from surrealdb import RecordID
 from surrecall import _render
 from surrecall._cli._app import Context, Json, command, cutoffs
 from surrecall._database import Database
-from surrecall._errors import DataError, UsageError
+from surrecall._errors import DataError, SurrecallError, UsageError
 
 # a question is named by its id, with or without its table, or by its text; anything else is free text
 _FIND = """
@@ -50,11 +50,11 @@ def retrieve(
         asked: Any = found if known else {"text": question, "embedding": _vector(vector)}
         try:
             rows = database.value(_RETRIEVE, retriever=retriever, question=asked, k=depths[0], title=_title(context))
-        except DataError as error:
-            if known or vector is not None:
+        except SurrecallError as error:
+            if known or vector is not None or error.statement is None or isinstance(error, UsageError):
                 raise
             raise DataError(
-                f"no question has the id or text {question!r}, and free text has no vector for {retriever}",
+                f"no question has the id or text {question!r}, and free text has no vector for {retriever} ({error.message})",
                 "surrecall questions lists the golden set; or give --vector",
             ) from error
     if as_json:
