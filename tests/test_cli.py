@@ -45,6 +45,8 @@ COMMANDS = (
     "history",
     "compare",
     "curve",
+    "sweep",
+    "score",
     "check",
     "bundle",
     "remove",
@@ -53,7 +55,7 @@ COMMANDS = (
     "retriever remove",
     "retriever test",
 )
-CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "bundle", "retriever list"))
+CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "score", "bundle", "retriever list"))
 # a folder without a project is said before a missing address
 ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test")
 
@@ -322,6 +324,7 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
         given = {
             "retrieve": ["bm25", "x"],
             "compare": ["bm25", "hybrid"],
+            "sweep": ["fn::f($x)", "--x", "1"],
             "init": ["--adopt"],
             "retriever remove": ["x"],
             "snapshot": ["x"],

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from surrealdb import RecordID
 
 from conftest import ROOT, fresh_settings
-from surrecall import Database, DataError, Options, Settings, UsageError, _comparison, _files, _seed, evaluate
+from surrecall import Database, DataError, Options, Settings, UsageError, _comparison, _files, _seed, _shards, evaluate
 from test_cli import Run, run, seeded, target  # noqa: F401
 
 _RECORD = "CREATE ONLY evaluation CONTENT $row RETURN VALUE id"
@@ -204,8 +204,8 @@ def test_pinned_on_every_engine_executor_order_and_shard(schema: Database, monke
     assert below == without_none(told)
     # in shards of other sizes, and stored in another order
     for size in (1, 7):
-        monkeypatch.setattr(_comparison, "_FIRST_SHARD", size)
-        monkeypatch.setattr(_comparison, "_LARGEST_SHARD", 333 * size)
+        monkeypatch.setattr(_shards, "_FIRST_SHARD", size)
+        monkeypatch.setattr(_shards, "_LARGEST_SHARD", 333 * size)
         assert _comparison.compare(schema, _comparison.Comparison(["one", "two"])) == told
     put(schema, {"one": named(FIRST), "two": named(SECOND)}, backwards=True)
     again = only(compare(schema, "one", "two"))

@@ -147,6 +147,36 @@ def test_an_unanswerable_question_is_asked_and_in_no_mean(help_centre: Database)
     assert len(evaluation.row["questions"]) == 9
 
 
+def test_unanswerable_questions_are_reported_by_themselves(help_centre: Database) -> None:
+    assert run(help_centre, 3).unanswerable == []
+    help_centre.run(
+        "CREATE question:cup SET text = 'where is my refund', embedding = [0, 1, 0, 1], answerable = false;"
+        "CREATE question:silent SET text = 'zzz', embedding = [0, 1, 0, 1], answerable = false;"
+    )
+    evaluation = run(help_centre, 1, 3)
+    told = {(row["retriever"], row["k"]): row for row in evaluation.unanswerable}
+    assert list(told) == [(name, k) for name in ("bm25", "vector", "hybrid") for k in (1, 3)]
+    for (name, k), row in told.items():
+        shares = (0.5, 0.5) if name == "bm25" else (0, 1)
+        assert (row["questions"], row["nothing"], row["something"]) == (2, *shares), (name, k)
+    # the best score where there is no answer, and where there is one
+    answers = help_centre.value(
+        "SELECT answerable, scores FROM eval_answer WHERE evaluation = $id AND retriever = 'bm25'",
+        id=evaluation.row["id"],
+    )
+    tops = {of: [row["scores"][0] for row in answers if row["answerable"] is of and row["scores"]] for of in (True, False)}
+    assert len(tops[False]) == 1
+    assert told["bm25", 3]["top_score"] == pytest.approx(tops[False][0])
+    assert told["bm25", 3]["answerable_top_score"] == pytest.approx(sum(tops[True]) / len(tops[True]))
+    # one that fails is neither silent nor noisy
+    help_centre.run("UPDATE question:silent SET embedding = NONE")
+    assert {row["retriever"]: row["questions"] for row in run(help_centre, 3).unanswerable}["vector"] == 1
+    # one list a cutoff, and no scores
+    define_retriever(help_centre, "odd", "IF $k > 1 { [article:gift_card] } ELSE { [] }", prefix=False)
+    odd = run(help_centre, 1, 3).unanswerable
+    assert [(row["k"], row["nothing"], row.get("top_score")) for row in odd] == [(1, 1, None), (3, 0, None)]
+
+
 def test_an_empty_corpus_gives_zeros_and_says_so(schema: Database) -> None:
     schema.run(
         "OPTION IMPORT; INSERT INTO question { id: question:a, text: 'a', embedding: [1f, 0f, 0f, 0f], relevant: [article:x],"

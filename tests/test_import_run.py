@@ -456,9 +456,39 @@ def test_other_forms_of_a_run(filled: Home) -> None:
     assert answers(filled)["q1"] == ["d5", "d1"]
 
 
+def test_several_searches_of_a_question_are_one_ranking(filled: Home) -> None:
+    rows = objects(
+        {"question": "q1", "searches": [["d9", "d1"], [], ["d1", "d5", "d2"]]}, {"question": "q2", "searches": [[], []]}
+    )
+    told = run(filled, rows, "agent", (1, 3, 4), name="agent.jsonl")
+    assert answers(filled) == {"q1": ["d9", "d1", "d5", "d2"], "q2": []}
+    assert told.evaluation is not None
+    assert [row["repeats"] for row in told.evaluation.runs] == [0, 0, 0]
+    # what the searches found together, q2 with nothing
+    labels = filled.database.value("RETURN question:q1.relevant")
+    found = [len({document.id for document in labels} & set(answers(filled)["q1"][:k])) / len(labels) / 2 for k in (1, 3, 4)]
+    assert [row["recall"] for row in told.evaluation.runs] == pytest.approx(found)
+    row = filled.database.value("SELECT scores, status FROM ONLY eval_answer WHERE question = question:q2 LIMIT 1")
+    assert (row["scores"], row["status"]) == (None, "empty")
+    assert run(filled, rows, "agent", (1, 3, 4), name="agent.jsonl").known
+    filled.database.run("DELETE eval_answer")
+    # lines in any order; a search of a CSV is ordered by its ranks, or by its scores
+    text = "question,search,document,rank\nq1,2,d1,1\nq1,1,d1,2\nq1,10,d2,1\nq1,1,d9,1\nq1,2,d5,2\n"
+    run(filled, text, "sheet", name="sheet.csv")
+    assert answers(filled)["q1"] == ["d9", "d1", "d5", "d2"]
+    filled.database.run("DELETE eval_answer")
+    run(filled, "question,search,document,score\nq1,2,d5,9\nq1,1,d1,1\nq1,1,d9,2\n", "scored", name="scored.csv")
+    assert answers(filled)["q1"] == ["d9", "d1", "d5"]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
+        ("x.jsonl", objects({"question": "q1", "searches": ["d1"]}), "x.jsonl:1: searches is no list of lists of ids"),
+        ("x.jsonl", objects({"question": "q1", "searches": [[1.5]]}), "x.jsonl:1: 1.5 is no id of a document"),
+        ("x.jsonl", objects({"question": "q1", "searches": [[]], "ranking": []}), "x.jsonl:1: searches beside a ranking"),
+        ("x.csv", "question,search,document,rank\nq1,1,d2,1\nq1,,d1,1\n", "x.csv:3: the search None is no whole number from 1"),
+        ("x.csv", "question,search,document,rank\nq1,1,d1,1\nq1,1,d2,1\n", "x.csv:3: the rank 1 of 'q1' is there already"),
         ("x.csv", "question,document\nq1,d1\n", "x.csv:2: neither a rank nor a score"),
         ("x.csv", "question,document,rank\nq1,d1,1\nq1,d2,1\n", "x.csv:3: the rank 1 of 'q1' is there already, in line 2"),
         ("x.csv", "question,document,rank\nq1,d1,0\n", "x.csv:2: the rank '0' is no whole number from 1"),

@@ -33,8 +33,9 @@ IMPORTS = [text for text in SHELL if "import documents" in text]
 ADOPTION = [text for text in SHELL if "init --adopt" in text]
 COMPARE = [text for text in SHELL if "surrecall compare" in text]
 CURVE = [text for text in SHELL if "surrecall curve" in text]
+SWEEP = [text for text in SHELL if "surrecall sweep" in text]
 EXPORT = [text for text in SHELL if "surrecall export" in text]
-_RUN_APART = SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + EXPORT + ADOPTION + COMPARE + CURVE
+_RUN_APART = SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + EXPORT + ADOPTION + COMPARE + CURVE + SWEEP
 COMMANDS = [text for text in SHELL if text not in _RUN_APART]
 
 
@@ -65,8 +66,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMPARE, CURVE, COMMANDS)
-    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMPARE, CURVE, SWEEP, COMMANDS)
+    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -205,6 +206,13 @@ def test_the_class_that_the_mean_hides(tmp_path: Path) -> None:
     assert f"`{command}`" in README
     shown = shell(command, tmp_path, SURREAL_URL="surrealkv://kinds.db")
     assert "\n".join(line.rstrip() for line in shown.splitlines()).startswith(printed)
+
+
+def test_the_command_that_sweeps(tmp_path: Path) -> None:
+    shown = shell("surrecall apply && surrecall seed\n" + SWEEP[0], tmp_path, SURREAL_URL="surrealkv://recall.db")
+    lines = "\n".join(line.rstrip() for line in shown.splitlines())
+    (printed,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("at k = 3")]
+    assert printed.rstrip() in lines
 
 
 def test_the_table_of_the_demo() -> None:

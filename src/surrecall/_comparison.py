@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from surrealdb import RecordID
 
 from surrecall._database import Database
+from surrecall._shards import Progress, Shards, joined
 
 _BEGIN = "RETURN fn::compare_begin($options)"
 _VALUES = "RETURN fn::compare_values($answers, $metric, $k)"
@@ -20,12 +20,6 @@ RETURN { differences: $differences, resample: fn::needs_resamples($differences) 
 _MEANS = "RETURN fn::compare_bootstrap($differences, $seed, $start, $end)"
 _SIGNS = "RETURN fn::compare_sign_flips($differences, $seed, $start, $end)"
 _END = "RETURN fn::compare_end($begun, $parts)"
-
-# long before the client gives up on a query (30 s), and long enough to hide the round trip
-_SHARD_SECONDS = 1.0
-_FIRST_SHARD, _LARGEST_SHARD = 50, 5000
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -65,28 +59,12 @@ def compare(database: Database, asked: Comparison, progress: Progress = lambda _
     comparisons, resamples = begun["comparisons"], begun["resamples"]
     # a comparison has its values on both sides, and two kinds of resamples
     total = sum(2 * len(comparison["questions"]) + 2 * resamples for comparison in comparisons)
-    done = 0
-
-    def in_shards(size: int, work: Callable[[int, int], Any]) -> list[Any]:
-        """What `work` gives for 0..size, cut so that each call takes about a second."""
-        nonlocal done
-        results: list[Any] = []
-        shard, start = _FIRST_SHARD, 0
-        while start < size:
-            end, began = min(size, start + shard), time.monotonic()
-            results.append(work(start, end))
-            wanted = int((end - start) * _SHARD_SECONDS / max(time.monotonic() - began, 1e-6))
-            shard = max(1, min(_LARGEST_SHARD, wanted, shard * 4))
-            done += end - start
-            start = end
-            progress(done, total)
-        return results
+    shards = Shards(total, progress)
 
     def part(comparison: dict[str, Any]) -> dict[str, Any]:
-        nonlocal done
         values = {
-            side: _joined(
-                in_shards(
+            side: joined(
+                shards.run(
                     len(answers),
                     lambda start, end, answers=answers: database.value(  # type: ignore[misc]
                         _VALUES, answers=answers[start:end], metric=begun["metric"], k=begun["k"]
@@ -95,26 +73,27 @@ def compare(database: Database, asked: Comparison, progress: Progress = lambda _
             )
             for side, answers in comparison["answers"].items()
         }
-        told = database.value(_DIFFERENCES, **values)
-
-        def resampled(statement: str) -> list[Any]:
-            return in_shards(
-                resamples,
-                lambda start, end: database.value(
-                    statement, differences=told["differences"], seed=begun["seed"], start=start, end=end
-                ),
-            )
-
-        found = values | {"means": _joined(resampled(_MEANS))}
-        if told["resample"]:
-            return found | {"extreme": sum(resampled(_SIGNS))}
-        done += resamples
-        return found
+        return resampled(database, shards, begun, values)
 
     parts = [part(comparison) for comparison in comparisons]
     result: dict[str, Any] = database.value(_END, begun=begun, parts=parts)
     return result
 
 
-def _joined(lists: list[list[float]]) -> list[float]:
-    return [value for values in lists for value in values]
+def resampled(database: Database, shards: Shards, begun: dict[str, Any], values: dict[str, list[float]]) -> dict[str, Any]:
+    """The part of a comparison as fn::compare_end takes it: the values of both sides, `a` and `b`, and all resamples."""
+    told = database.value(_DIFFERENCES, **values)
+
+    def results(statement: str) -> list[Any]:
+        return shards.run(
+            begun["resamples"],
+            lambda start, end: database.value(
+                statement, differences=told["differences"], seed=begun["seed"], start=start, end=end
+            ),
+        )
+
+    found = values | {"means": joined(results(_MEANS))}
+    if told["resample"]:
+        return found | {"extreme": sum(results(_SIGNS))}
+    shards.skip(begun["resamples"])
+    return found

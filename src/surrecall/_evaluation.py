@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,11 @@ UPDATE $evaluation SET drafts = array::concat(drafts ?? [], $runs) RETURN NONE;
 """
 _TALLIED = 500
 _FINGERPRINT = "LET $hash = fn::corpus_hash(); UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
+_CLOSED = """
+SELECT * FROM ONLY $evaluation;
+RETURN fn::evaluation_warnings($evaluation);
+RETURN fn::evaluation_unanswerable($evaluation);
+"""
 # an imported ranking has no retriever that could be asked for the rest
 _UNFINISHED = "SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger != 'import' ORDER BY started DESC, id LIMIT 1"
 
@@ -101,11 +106,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A finished evaluation: the row, its runs in history order, and what should be known beside the figures."""
+    """A finished evaluation: the row, its runs in history order, and what should be known beside the figures.
+
+    `unanswerable` are rows of fn::evaluation_unanswerable: how often something came back where nothing answers; empty where
+    every question has an answer.
+    """
 
     row: dict[str, Any]
     runs: list[dict[str, Any]]
     warnings: list[str]
+    unanswerable: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def failed(self) -> bool:
@@ -266,14 +276,12 @@ def _drive(database: Database, row: dict[str, Any], jobs: int, progress: Progres
     warnings = closed.warnings + [
         f"{name}: the engine's two executors gave different lists for the same question" for name in unequal
     ]
-    return Evaluation(closed.row, runs, warnings)
+    return replace(closed, warnings=warnings)
 
 
 def _closed(database: Database, evaluation: RecordID, runs: list[dict[str, Any]]) -> Evaluation:
-    row, warnings = database.run(
-        "SELECT * FROM ONLY $evaluation; RETURN fn::evaluation_warnings($evaluation);", evaluation=evaluation
-    )
-    return Evaluation(row, runs, warnings)
+    row, warnings, unanswerable = database.run(_CLOSED, evaluation=evaluation)
+    return Evaluation(row, runs, warnings, unanswerable)
 
 
 @contextmanager

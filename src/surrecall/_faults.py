@@ -10,9 +10,10 @@ _SHOWN = 10
 
 
 class Faults:
-    """Faults by file and line, the first ten kept, raised together."""
+    """Faults by file and line, the first ten kept, raised together; `done` is what is not done then."""
 
-    def __init__(self) -> None:
+    def __init__(self, done: str = "imported") -> None:
+        self.done = done
         self.count = 0
         self.lines: list[str] = []
 
@@ -27,6 +28,8 @@ class Faults:
         if self.count:
             more = f"\n  and {self.count - len(self.lines)} more" if self.count > len(self.lines) else ""
             raise DataError(
-                f"{self.count} fault{'s' if self.count > 1 else ''}, nothing was imported\n  " + "\n  ".join(self.lines) + more,
+                f"{self.count} fault{'s' if self.count > 1 else ''}, nothing was {self.done}\n  "
+                + "\n  ".join(self.lines)
+                + more,
                 hint or "mend these lines, then import again",
             )

@@ -101,8 +101,7 @@ def import_run(
     for line in lines:
         for question in questions[line.question]:
             document = (documents[line.document] or [_ids.new(corpus.table, line.document)])[0]
-            row = {"document": document, "score": line.score, "sort_key": line.sort_key, "name": str(line.document)}
-            listed[question.id].append(row)
+            listed[question.id].append(line.listed(document))
     told = ImportedRun(
         evaluation=None,
         known=False,

@@ -37,8 +37,10 @@ from surrecall._cli import (
     retriever_list,
     retriever_remove,
     retriever_test,
+    score,
     seed,
     snapshot,
+    sweep,
 )
 from surrecall._cli._app import app
 from surrecall._errors import ExitCode
@@ -76,8 +78,10 @@ __all__ = [
     "retriever_list",
     "retriever_remove",
     "retriever_test",
+    "score",
     "seed",
     "snapshot",
+    "sweep",
 ]
 
 

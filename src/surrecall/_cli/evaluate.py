@@ -18,6 +18,7 @@ from surrecall._errors import ExitCode, UsageError
 _MEANS = ("recall", "hit", "precision", "p", "rr", "ap", "ndcg", "judged")
 # what leaves room for the class
 _SLICED = ("recall", "hit", "rr", "ndcg")
+_UNANSWERABLE = ("retriever", "k", "questions", "nothing", "something", "top_score", "answerable_top_score")
 _COUNTS = ("questions", "empty", "errors", "repeats")
 
 
@@ -57,6 +58,10 @@ def evaluate(
     Below the table is said on how many questions it stands, by how much one label moves the mean, and the smallest difference
     that can be told; under 30 questions, the questions themselves. --by sorts the questions into classes, and marks the one
     farthest below the mean.
+
+    Questions that nothing in the corpus answers are in no mean. A table of their own says for which share of them nothing came
+    back, and for which something did; where there are scores, also the mean of the highest one beside that of questions with
+    an answer: a floor belongs between the two.
 
     Ends with 4 when a retriever failed on a question: such an evaluation is kept, with the error, as failed.
 
@@ -126,6 +131,9 @@ def show_evaluation(
     if any(run[count] for run in runs for count in ("empty", "errors", "repeats")):
         context.out.print()
         context.show(_render.table(runs, ("retriever", "k", *_COUNTS)))
+    if evaluation.unanswerable:
+        context.out.print()
+        context.show(_render.table(evaluation.unanswerable, _UNANSWERABLE, title="where nothing in the corpus answers"))
     show_resolution(context, resolution, metrics)
     if resolution is not None:
         context.out.print()

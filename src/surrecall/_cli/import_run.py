@@ -35,6 +35,10 @@ def import_run(
     surrecall export run writes. They hold any id, and their order is that of the list, or of the ranks; a CSV without ranks is
     ordered as a TREC run.
 
+    Where a question was searched for several times, as an agent does, JSON Lines hold {"question", "searches": [[ids], [ids]]}
+    and CSV a column search, counted from 1. What a question's searches found is one set of evidence, measured as one ranking:
+    search after search, each document at its first sighting (fn::evidence).
+
     A question of the golden set that the file leaves out counts as 0 in every mean. A document that the corpus does not have
     counts as not relevant. A file that shares no question or no document with the database is refused. The same file again
     changes nothing.

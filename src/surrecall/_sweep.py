@@ -1,0 +1,277 @@
+"""Driving a sweep over a parameter of an expression. Rankings, scores, the choice and its comparison are the database's."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from surrealdb import RecordID
+
+from surrecall import _comparison, _retrievers
+from surrecall._database import Database
+from surrecall._errors import DatabaseError, DataError, SurrecallError, UsageError
+from surrecall._render import record_text
+from surrecall._retrievers import Retriever
+from surrecall._shards import Progress, Shards, joined
+
+Value = int | float | str
+
+_BEGIN = "RETURN fn::sweep_begin($options)"
+_CHOICE = "RETURN fn::sweep_choice($begun, $sums)"
+_END = "RETURN fn::sweep_end($begun, $choice, $parts, $heldout)"
+_PROBE = """
+DEFINE FUNCTION OVERWRITE {name}($asked: any, $k: any, $x: any) {{
+  LET $question = (SELECT * FROM ONLY $asked);
+  {body}
+}} COMMENT 'surrecall: tries values of a parameter, for a moment'
+"""
+# The engine has two executors, and either can be several times faster for an expression. An index that is rebuilt meanwhile
+# gives less than there is, so each shard asks first.
+_READ = {
+    "streaming": """
+fn::require_indexes();
+LET $answers = (
+  SELECT VALUE { ranking: fn::sweep_ranking($name, PROBE(id, $k, $x), $k), labels: fn::labels_of(id) } FROM $questions
+);
+""",
+    "closure": """
+fn::require_indexes();
+LET $answers = $questions.map(|$id| { ranking: fn::sweep_ranking($name, PROBE($id, $k, $x), $k), labels: fn::labels_of($id) });
+""",
+}
+_PART = """
+RETURN object::extend(fn::sweep_part($asked, $answers, $sums), { seen: crypto::sha256(<string> $answers.ranking) });
+"""
+_REQUIRES_INDEXES = 0
+_FIRST_SHARD = 4
+# questions asked on both executors to find the faster one, and how much faster the other must be: less is noise
+_SAMPLE = 2
+_CLEARLY = 0.8
+_PARAMETER = re.compile(r"\$x\b")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to sweep: SurrealQL over `$question`, `$k` and `$x`, and values of `$x`.
+
+    The expression gives record ids best first, or rows {id, score}. `document` is how `$row`, what came back, leads to the
+    labelled document. None takes the default of fn::sweep_begin.
+    """
+
+    expression: str
+    values: Sequence[Value]
+    k: int
+    metric: str | None = None
+    question_set: str | None = None
+    document: str | None = None
+    seed: int | None = None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The options of fn::sweep_begin."""
+        given = {"metric": self.metric, "set": self.question_set, "seed": self.seed}
+        return {"values": list(self.values), "k": self.k} | {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A value for which the expression failed: the first question it failed on, and what it said."""
+
+    x: Value
+    question: RecordID
+    message: str
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What fn::sweep_end gave, and the values that are not in it, since the expression failed for them."""
+
+    told: dict[str, Any]
+    failed: list[Failure]
+    warnings: list[str]
+
+
+class _Fails(Exception):
+    """The expression fails on a question."""
+
+    def __init__(self, question: RecordID, error: SurrecallError) -> None:
+        super().__init__(error.text)
+        self.question = question
+        self.error = error
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """One value over some questions: the metric of each, the sums of all, how many got nothing."""
+
+    values: list[float]
+    sums: list[float]
+    questions: int
+    empty: int
+
+    def row(self, x: Value) -> dict[str, Any]:
+        return {"x": x, "sums": self.sums, "questions": self.questions, "empty": self.empty}
+
+
+def sweep(database: Database, asked: Options, progress: Progress = lambda _done, _all: None) -> Swept:
+    """Measure an expression at each value, choose the best, compare it with the others, and score it on what is held out.
+
+    Nothing is stored; a function that is defined for the time of it is taken out again. Raises UsageError for an expression that
+    can't be read, writes or has no $x, DataError where no question is left to choose by, and the error of the expression where
+    it fails for every value.
+    """
+    probing = _expression(asked)
+    begun = database.value(_BEGIN, options=asked.asked)
+    values, questions, heldout = begun["values"], begun["questions"], begun["heldout"]
+    resamples = 2 * begun["resamples"] * (len(values) - 1)
+    shards = Shards(len(values) * len(questions) + len(heldout) + resamples, progress)
+    failed: list[Failure] = []
+    errors: list[SurrecallError] = []
+    answered: list[tuple[Value, _Answered]] = []
+    with _probe(database, probing) as probe:
+        asking = _Asking(database, probe, begun, shards)
+        for x in values:
+            try:
+                answered.append((x, asking.all(x, questions)))
+            except _Fails as failure:
+                failed.append(Failure(x, failure.question, failure.error.message))
+                errors.append(failure.error)
+        if not answered:
+            # of no other kind: the expression itself
+            kind = DataError if type(errors[0]) is DatabaseError else type(errors[0])
+            raise kind("the expression fails for every value\n  " + "\n  ".join(map(said, failed)), "mend the expression")
+        choice = database.value(_CHOICE, begun=begun, sums=[one.row(x) for x, one in answered])
+        best = next(one.values for x, one in answered if x == choice["x"])
+        parts = [
+            {"x": x} | _comparison.resampled(database, shards, begun, {"a": best, "b": one.values})
+            for x, one in answered
+            if x != choice["x"]
+        ]
+        kept = None
+        if heldout:
+            try:
+                kept = asking.all(choice["x"], heldout).row(choice["x"])
+            except _Fails as failure:
+                failed.append(Failure(choice["x"], failure.question, failure.error.message))
+    told = database.value(_END, begun=begun, choice=choice, parts=parts, heldout=kept)
+    return Swept(told, failed, told["warnings"] + asking.warnings)
+
+
+def said(failure: Failure) -> str:
+    """A failure in a line."""
+    return f"x = {failure.x}, {record_text(failure.question)}: {failure.message}"
+
+
+def _expression(asked: Options) -> Retriever:
+    if not _PARAMETER.search(asked.expression):
+        raise UsageError("the expression has no $x, so every value would give the same", "put $x where the parameter stands")
+    probing = Retriever("sweep", asked.expression.strip(), "", document=(asked.document or "").strip() or None)
+    if word := _retrievers.writes(probing):
+        raise UsageError(f"the expression writes ({word}), and would with every question", "a search reads")
+    return probing
+
+
+@contextmanager
+def _probe(database: Database, probing: Retriever) -> Iterator[str]:
+    """A function of the expression, for as long as it takes; gone afterwards, whatever happens."""
+    name = f"fn::sweep_probe_{uuid.uuid4().hex}"
+    statement = _PROBE.format(name=name, body=_retrievers.body(probing, database.settings.names))
+    try:
+        try:
+            database.run_as_written(statement)
+        except SurrecallError as error:
+            if not error.message.startswith("Parse error"):
+                raise
+            raise UsageError(f"the expression can't be read: {error.message}", "mend the expression") from error
+        yield name
+    finally:
+        removal = f"REMOVE FUNCTION IF EXISTS {name}"
+        if database.settings.is_embedded:
+            database.run_as_written(removal)
+        else:
+            # a connection that was cut off in the middle of an answer may not be good for another statement
+            with Database(database.settings) as other:
+                other.run_as_written(removal)
+
+
+class _Asking:
+    """Puts the questions to the expression, a shard at a time, on the faster executor."""
+
+    def __init__(self, database: Database, probe: str, begun: dict[str, Any], shards: Shards) -> None:
+        self._database = database
+        self._read = {executor: text.replace("PROBE", probe) + _PART for executor, text in _READ.items()}
+        self._asked = {key: begun[key] for key in ("k", "metric", "metrics", "reading")}
+        self._shards = shards
+        self._executor: str | None = None
+        self.warnings: list[str] = []
+
+    def all(self, x: Value, questions: list[RecordID]) -> _Answered:
+        """Every question at one value. Raises _Fails on the first one that the expression fails on."""
+        sums: list[float] = [0] * len(self._asked["metrics"])
+
+        def work(start: int, end: int) -> dict[str, Any]:
+            nonlocal sums
+            told = self._ask(x, questions[start:end], sums)
+            sums = told["sums"]
+            return told
+
+        if self._executor is None:
+            self._choose_executor(x, questions[:_SAMPLE])
+        parts = self._shards.run(len(questions), work, _FIRST_SHARD)
+        return _Answered(joined([part["values"] for part in parts]), sums, len(questions), sum(part["empty"] for part in parts))
+
+    def _ask(self, x: Value, questions: list[RecordID], sums: list[float]) -> dict[str, Any]:
+        try:
+            return self._one(self._executor or "streaming", x, questions, sums)
+        except SurrecallError as error:
+            if error.statement is None or error.statement == _REQUIRES_INDEXES:
+                raise
+            # which question it is
+            for question in questions:
+                try:
+                    self._one(self._executor or "streaming", x, [question], sums)
+                except SurrecallError as cause:
+                    if cause.statement is None:
+                        raise
+                    raise _Fails(question, cause) from cause
+            raise
+
+    def _one(self, executor: str, x: Value, questions: list[RecordID], sums: list[float]) -> dict[str, Any]:
+        told: dict[str, Any] = self._database.value(
+            self._read[executor],
+            name="of the sweep",
+            questions=questions,
+            k=self._asked["k"],
+            x=x,
+            asked=self._asked,
+            sums=sums,
+        )
+        return told
+
+    def _choose_executor(self, x: Value, questions: list[RecordID]) -> None:
+        """Each goes first once, so that neither gets all the warm caches."""
+        seconds = dict.fromkeys(_READ, 0.0)
+        sums = [0] * len(self._asked["metrics"])
+        try:
+            for index, question in enumerate(questions):
+                seen = set()
+                for executor in ("streaming", "closure") if index % 2 == 0 else ("closure", "streaming"):
+                    began = time.monotonic()
+                    seen.add(self._one(executor, x, [question], list(sums))["seen"])
+                    seconds[executor] += time.monotonic() - began
+                if len(seen) > 1 and not self.warnings:
+                    self.warnings.append(
+                        "the engine's two executors gave different lists for the same question; end the order with the id: "
+                        "ORDER BY score DESC, id"
+                    )
+        except SurrecallError as error:
+            if error.statement is None:
+                raise
+            # a question that fails is no sample; the shards find out which
+            return
+        self._executor = "closure" if seconds["closure"] < _CLEARLY * seconds["streaming"] else "streaming"
