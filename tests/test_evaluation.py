@@ -154,6 +154,7 @@ def test_unanswerable_questions_are_reported_by_themselves(help_centre: Database
         "CREATE question:silent SET text = 'zzz', embedding = [0, 1, 0, 1], answerable = false;"
     )
     evaluation = run(help_centre, 1, 3)
+    assert evaluation.warnings == []
     told = {(row["retriever"], row["k"]): row for row in evaluation.unanswerable}
     assert list(told) == [(name, k) for name in ("bm25", "vector", "hybrid") for k in (1, 3)]
     for (name, k), row in told.items():
