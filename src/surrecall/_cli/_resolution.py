@@ -95,6 +95,7 @@ def _class(row: dict[str, Any]) -> str:
 
 
 def _below(row: dict[str, Any]) -> str | None:
-    if row["below"] is None or row["below"] < 5e-4:
+    # what would be shown as 0.000 is left blank, but for the mark
+    if row["below"] is None or (row["below"] < 5e-4 and not row["farthest"]):
         return None
     return f"{_render.cell(row['below'])}{' <<' if row['farthest'] else ''}"

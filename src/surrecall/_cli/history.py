@@ -52,7 +52,8 @@ def history(
         newest = _newest(database, rows, context.project.prompt_k)
     if as_json:
         _render.print_json(context.out, sliced if by else rows)
-    elif rows:
+        return
+    if rows:
         if by and sliced is not None:
             show_slices(context, sliced, by, _SLICED, before=("at",))
         else:
