@@ -374,7 +374,7 @@ def test_labels_that_fail_on_the_way_are_put_back(filled: Home, monkeypatch: pyt
     honest, updates = filled.database.run, iter(range(100))
 
     def failing(statements: str, **variables: Any) -> list[Any]:
-        if "UPDATE $row.id" in statements and next(updates) == 1:
+        if "UPDATE $row.old.id" in statements and next(updates) == 1:
             raise SurrecallError("no space left")
         return honest(statements, **variables)
 
@@ -1111,3 +1111,61 @@ def test_the_commands_as_a_user_calls_them(tmp_path: Path) -> None:
     assert "--format" in run("import", "questions", "qrels.trec", code=2)
     assert "one of trec" in run("import", "labels", "more.trec", "--format", "xml", code=2)
     assert "can't be read" in run("import", "labels", "nothing.tsv", code=4)
+
+
+def test_what_somebody_else_wrote_meanwhile_is_never_taken_out(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of an id of the file that came in while the import ran is its writer's, and stays when the import fails."""
+    rows = [{"id": f"m{number:03}", "text": "x"} for number in range(120)]
+    path = filled.write("meanwhile.jsonl", objects(*rows))
+    add = _ingest.batches
+
+    def then_another_writes(found: Any, size: int) -> Any:
+        for number, batch in enumerate(add(found, size)):
+            yield batch
+            if number == 0 and batch and isinstance(batch[0], dict) and "id" in batch[0]:
+                filled.database.run("UPSERT paper:m119 SET abstract = 'written by the application'")
+
+    before = filled.database.value("RETURN count(SELECT VALUE id FROM paper)")
+    monkeypatch.setattr(_ingest, "batches", then_another_writes)
+    with pytest.raises(SurrecallError):
+        filled.documents("meanwhile.jsonl", path.read_bytes())
+    monkeypatch.undo()
+    assert filled.database.value("SELECT VALUE abstract FROM ONLY paper:m119") == "written by the application"
+    assert filled.database.value("RETURN count(SELECT VALUE id FROM paper)") == before + 1
+    assert filled.database.value("RETURN fn::check_imports()") == []
+
+
+def test_labels_that_another_writer_adds_meanwhile_stay(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    (question, *_) = filled.database.value("SELECT VALUE id FROM question ORDER BY id")
+    documents = filled.database.value("SELECT VALUE id FROM paper ORDER BY id")
+    labelled = filled.database.value("RETURN fn::labels_of($id).document", id=question)
+    ours, theirs = [document for document in documents if document not in labelled][:2]
+    shards = _ingest.shards
+
+    def then_another_writes(found: Any, size: Any) -> Any:
+        for batch in shards(found, size):
+            # after it was read, and before it is written
+            filled.database.run(
+                "UPDATE $id SET judged = NONE, relevant = array::add(relevant, $label)", id=question, label=theirs
+            )
+            yield batch
+
+    monkeypatch.setattr(_ingest, "shards", then_another_writes)
+    with pytest.raises(SurrecallError, match="changed meanwhile"):
+        filled.labels("late.trec", f"{question.id} 0 {ours.id} 1\n")
+    monkeypatch.undo()
+    now = filled.database.value("RETURN fn::labels_of($id).document", id=question)
+    assert theirs in now
+    assert ours not in now
+
+
+def test_another_file_of_the_same_name_does_not_end_an_import_that_was_cut_off(filled: Home) -> None:
+    (filled.folder / "other").mkdir()
+    path = filled.write("same.jsonl", objects({"id": "s1", "text": "x"}))
+    filled.database.run(
+        "CREATE import_log SET source = $source, documents = 5, questions = 0", source=f"documents of {path.resolve()}"
+    )
+    filled.documents("other/same.jsonl", objects({"id": "s2", "text": "x"}))
+    assert len(filled.database.value("RETURN fn::check_imports()")) == 1
+    filled.documents("same.jsonl", path.read_bytes())
+    assert filled.database.value("RETURN fn::check_imports()") == []

@@ -376,3 +376,19 @@ def _settings(env: dict[str, str]) -> Any:
     from surrecall import Settings
 
     return Settings(env["SURREAL_URL"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/tmp/evil.txt",
+        "../evil.surql",
+        "surql/corpus/../../evil.surql",
+        "surql/core/x.surql",
+        "surql/corpus/.hidden.toml",
+        "x.py",
+    ],
+)
+def test_a_snapshot_writes_a_project_s_own_files_alone(name: str) -> None:
+    with pytest.raises(DataError, match="none of a project"):
+        load._require_names({"surrecall.toml": "", "surql/corpus/question.surql": "", name: "x"})

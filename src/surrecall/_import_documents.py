@@ -108,7 +108,7 @@ def import_documents(
             empty()
             model.put_back()
 
-        with _ingest.logged(database, f"documents of {options.path.name}", len(fresh) + len(fillings), 0, undo) as added:
+        with _ingest.logged(database, f"documents of {options.path.resolve()}", len(fresh) + len(fillings), 0, undo) as added:
             _ingest.fill(database, fillings)
             try:
                 _ingest.add_documents(database, project, corpus, fresh, added, indexed=indexed, progress=progress)

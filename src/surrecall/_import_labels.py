@@ -18,10 +18,25 @@ from surrecall._faults import Faults
 _BATCH = 500
 _THERE = "SELECT id, relevant, judged, answerable FROM $ids"
 # FOR, not one UPDATE: each row has values of its own
+# only over what was read: another writer's labels are never taken away
 _SET = """
 BEGIN;
 FOR $row IN $rows {
-  UPDATE $row.id SET judged = $row.judged, relevant = $row.relevant, answerable = $row.answerable RETURN NONE;
+  LET $there = (SELECT judged, relevant FROM ONLY $row.old.id);
+  IF fn::labels_of($there) != fn::labels_of($row.old) {
+    THROW 'the labels of ' + <string> $row.old.id + ' changed meanwhile; import the file again';
+  };
+  UPDATE $row.old.id SET judged = $row.new.judged, relevant = $row.new.relevant, answerable = $row.new.answerable RETURN NONE;
+};
+COMMIT;
+"""
+_PUT_BACK = """
+BEGIN;
+FOR $row IN $rows {
+  LET $there = (SELECT judged, relevant FROM ONLY $row.old.id);
+  IF fn::labels_of($there) = fn::labels_of($row.new) {
+    UPDATE $row.old.id SET judged = $row.old.judged, relevant = $row.old.relevant, answerable = $row.old.answerable RETURN NONE;
+  };
 };
 COMMIT;
 """
@@ -97,7 +112,7 @@ def import_labels(
             changes.append((old, {"id": old["id"], **_labels.merged(old, grades_now)}))
     faults.raise_if_any()
     if not dry_run:
-        _store(database, f"labels of {path.name}", changes, progress)
+        _store(database, f"labels of {path.resolve()}", changes, progress)
     return ImportedLabels(
         labels=added,
         questions=len(changes),
@@ -128,16 +143,17 @@ def _store(
     written: list[dict[str, Any]] = []
     with _ingest.logged(database, source, 0, len(changes), undo=_putting_back(database, written)):
         for batch in _ingest.shards(changes, lambda change: len(_judged(change[1]))):
-            written += [{"judged": None, **old} for old, _ in batch]
-            database.run(_SET, rows=[new for _, new in batch])
+            rows = [{"old": {"judged": None, **old}, "new": {"judged": None, **new}} for old, new in batch]
+            written += rows
+            database.run(_SET, rows=rows)
             progress(len(written), len(changes))
 
 
 def _putting_back(database: Database, written: list[dict[str, Any]]) -> Callable[[], None]:
     def undo() -> None:
-        for batch in _ingest.shards(written, lambda row: len(_judged(row))):
+        for batch in _ingest.shards(written, lambda row: len(_judged(row["old"]))):
             try:
-                database.run(_SET, rows=batch)
+                database.run(_PUT_BACK, rows=batch)
             except SurrecallError as error:
                 if error.statement is None:
                     raise

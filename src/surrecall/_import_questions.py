@@ -328,11 +328,11 @@ def _store(database: Database, corpus: Corpus, options: Options, found: _Compare
     record = _import_models.Record(database, database.table("question"), "embedding") if models else None
 
     def undo() -> None:
-        _ingest.fill(database, before)
+        _ingest.put_back(database, after, before)
         if record is not None:
             record.put_back()
 
-    with _ingest.logged(database, f"questions of {options.path.name}", 0, len(found.fresh) + len(after), undo) as added:
+    with _ingest.logged(database, f"questions of {options.path.resolve()}", 0, len(found.fresh) + len(after), undo) as added:
         _ingest.fill(database, after)
         _ingest.add_questions(database, found.fresh, added, progress)
         if record is not None:

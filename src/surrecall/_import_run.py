@@ -14,7 +14,7 @@ from surrealdb import RecordID
 from surrecall import _evaluation, _ids, _ingest, _label_file, _retrievers, _run_file
 from surrecall._corpus import Corpus
 from surrecall._database import Database
-from surrecall._errors import DataError, SurrecallError
+from surrecall._errors import DataError, SurrecallError, UsageError
 from surrecall._faults import Faults
 
 _QUESTIONS = "SELECT VALUE id FROM question WHERE set = $set ORDER BY id"
@@ -83,6 +83,8 @@ def import_run(
     UsageError for the name of a registered retriever. After any failure nothing of it is left.
     """
     _retrievers.require_name(options.retriever)
+    if options.path.exists() and not options.path.is_file():
+        raise UsageError(f"{options.path} is no file", "write the run into a file first: it is read twice")
     faults = Faults()
     lines = _run_file.read(options.path, options.form or _run_file.form_of(options.path), faults)
     faults.raise_if_any(f"mend these lines, then import again; {_run_file.FORMS}")

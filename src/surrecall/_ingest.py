@@ -44,6 +44,13 @@ _THERE = "SELECT VALUE id FROM $ids"
 _FINISHED = "UPDATE import_log SET finished = time::now() WHERE id = $log OR (source = $source AND finished = NONE) RETURN NONE"
 # a row at a time: each has values of its own
 _FILL = "BEGIN; FOR $row IN $rows { UPDATE $row.id MERGE $row.values RETURN NONE }; COMMIT;"
+_PUT_BACK = """
+FOR $row IN $rows {
+  LET $there = (SELECT * FROM ONLY $row.id);
+  LET $wrote = $row.wrote;
+  IF $wrote.keys().all(|$key| $there[$key] = $wrote[$key]) { UPDATE $row.id MERGE $row.old RETURN NONE };
+};
+"""
 _ADD_QUESTIONS = "BEGIN; INSERT INTO question $rows RETURN NONE; COMMIT;"
 
 # a row on trial that could be stored, and what definitions of fields, indexes and events say of one that can't
@@ -165,12 +172,12 @@ def add_documents(
     """Insert rows of the corpus table, and define its indexes over them where `indexed` says that they are not there."""
     insert = f"INSERT INTO {_quoting.identifier(corpus.table)} $rows RETURN NONE"
     for batch in batches(rows, _BATCH_WITH_INDEXES if indexed else _BATCH_WITHOUT_INDEXES):
-        # noted first: a connection that breaks leaves open whether the rows are there
-        added += [row["id"] for row in batch]
         try:
             database.run(insert, rows=batch)
         except DatabaseError as error:
             raise _refused_row(database, corpus, batch) or error from error
+        # noted when they are there: of a batch that was refused nothing is, and rows of these ids are somebody else's
+        added += [row["id"] for row in batch]
         progress(len(added), len(rows))
     if not indexed:
         _build_indexes(database, project, corpus)
@@ -211,8 +218,8 @@ def add_questions(
 ) -> None:
     """Insert rows of the golden set, whole batches or none of them."""
     for batch in shards(rows, lambda row: len(row.get("judged") or row["relevant"])):
-        added += [row["id"] for row in batch]
         database.run(_ADD_QUESTIONS, rows=batch)
+        added += [row["id"] for row in batch]
         progress(min(len(added), len(rows)), len(rows))
 
 
@@ -222,6 +229,13 @@ class Filling:
 
     id: RecordID
     values: dict[str, Any]
+
+
+def put_back(database: Database, written: Sequence[Filling], before: Sequence[Filling]) -> None:
+    """Set fields back to what they were, of the rows that still hold what was written; another writer's values stay."""
+    rows = [{"id": new.id, "wrote": new.values, "old": old.values} for new, old in zip(written, before, strict=True)]
+    for batch in batches(rows, _BATCH_WITH_INDEXES):
+        database.run(_PUT_BACK, rows=batch)
 
 
 def fill(database: Database, fillings: Sequence[Filling]) -> None:

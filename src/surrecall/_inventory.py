@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # the user's, who may write what he likes into his own
 _MARK = "surrecall: "
 # the function that a trial of a retriever defines and takes away again
-PROBE = "retriever_probe_"
+PROBE = ("retriever_probe_", "sweep_probe_")
 _PARTS = {"fields": "field", "events": "event", "indexes": "index"}
 _REMOVE = {"analyzer": "REMOVE ANALYZER {0}", "field": "REMOVE FIELD {0} ON {1}", "index": "REMOVE INDEX {0} ON {1}"}
 

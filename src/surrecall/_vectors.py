@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def read(path: Path, ids_path: Path) -> Vectors:
         )
     vectors: Vectors = dict(zip(ids, matrix.astype(float).tolist(), strict=True))
     if len(vectors) != len(ids):
-        again = next(name for index, name in enumerate(ids) if name in ids[:index])
+        again = next(name for name, times in Counter(ids).items() if times > 1)
         raise DataError(
             f"{ids_path} line {len(ids) - ids[::-1].index(again)}: the id {again!r} is there twice", "one vector an id"
         )

@@ -30,7 +30,7 @@ def import_collection(
     """
     corpus = corpus_of(context)
     collection = _collection.read(folder)
-    source = folder.resolve().name
+    source = str(folder.resolve())
     with context.open(create=not dry_run, trial=dry_run) as database, progress_bar(context, "importing") as advance:
         imported = _ingest.ingest(
             database, context.folder, corpus, collection, source, question_set, advance, model=model, dry_run=dry_run

@@ -124,6 +124,24 @@ def _add(npy: NpyWriter, row: dict[str, Any], vector: list[float] | None) -> Non
     npy.add(ids.text(row["id"]), vector)
 
 
+def _move_into(into: Path, folder: Path) -> None:
+    """Put the files of one folder into another: first all of them under names of their own, then each in its place."""
+    made = [path.relative_to(into) for path in sorted(into.rglob("*")) if path.is_file()]
+    aside = {name: (folder / name).with_name(f".{name.name}.part") for name in made}
+    try:
+        for name, temporary in aside.items():
+            temporary.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(into / name, temporary)
+        for name, temporary in aside.items():
+            temporary.replace(folder / name)
+        # of an earlier export, which had vectors
+        for earlier in set(_NAMES) - {name.as_posix() for name in made}:
+            (folder / earlier).unlink(missing_ok=True)
+    finally:
+        for temporary in aside.values():
+            temporary.unlink(missing_ok=True)
+
+
 @contextmanager
 def _whole_folder(folder: Path, *, force: bool) -> Iterator[Path]:
     """A folder to fill, which becomes `folder` when all is done."""
@@ -147,9 +165,10 @@ def _whole_folder(folder: Path, *, force: bool) -> Iterator[Path]:
         (into / _LABELS).parent.mkdir()
         yield into
         if folder.exists():
-            # what is there is an earlier export, whole, or nothing
-            shutil.rmtree(folder)
-        into.rename(folder)
+            # file by file: the folder may be a mount point, and what else it holds stays
+            _move_into(into, folder)
+        else:
+            into.rename(folder)
     except OSError as error:
         raise UsageError(f"{folder} can't be written: {error.strerror}", "make room, or name another folder") from error
     finally:

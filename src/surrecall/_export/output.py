@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 from uuid import uuid4
@@ -46,7 +47,9 @@ class Output:
             for scratch in self._scratch:
                 scratch.close()
             for file, temporary, _ in self._files:
-                file.close()
+                # a full disk fails here once more
+                with suppress(OSError):
+                    file.close()
                 if temporary is not None:
                     temporary.unlink(missing_ok=True)
 

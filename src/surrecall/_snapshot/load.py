@@ -35,6 +35,8 @@ _REMOVE = {
 _ORDER = ("index", "event", "field", "table", "analyzer", "function")
 # a build that has not moved for as long will not
 _STALLED = 60.0
+# what a snapshot may write beside surrecall.toml: nothing above the folder, nothing below others
+_OWN_FILE = re.compile(r"surql/corpus/(?!\.)[^/\\\x00]+\.(?:surql|toml)")
 
 Progress = Callable[[int, int], None]
 
@@ -65,6 +67,7 @@ def load(
     them). Whatever fails, what was there before is there again.
     """
     header, files = snapshot.header, snapshot.files()
+    _require_names(files)
     new_files = _new_files(folder, files, force=force)
     source = f"snapshot {snapshot.checksum[:16]}"
     tables = [*header.tables, database.table("question")]
@@ -285,6 +288,16 @@ def _overwriting(text: str) -> str:
 def _quoted(definition: _inventory.Definition) -> str:
     # a function's name has its parts, a field's its path, as the engine prints them
     return definition.name if definition.kind in ("function", "field") else _quoting.identifier(definition.name)
+
+
+def _require_names(files: dict[str, str]) -> None:
+    """Raise DataError when a snapshot would write anything but a project's own files."""
+    for name in files:
+        if name != PROJECT_FILE and not _OWN_FILE.fullmatch(name):
+            raise DataError(
+                f"the snapshot holds a file {name!r}, which is none of a project; nothing was loaded",
+                "take another snapshot",
+            )
 
 
 def _write_file(path: Path, text: str) -> None:
