@@ -147,18 +147,24 @@ def test_killed_at_random_moments_and_resumed(target: Settings, project: Path) -
 
 
 def test_ctrl_c_says_how_to_go_on(target: Settings, project: Path) -> None:
-    process = start(target, project)
-    if target.is_embedded:
-        time.sleep(1.8)
-    else:
-        wait_for_answers(target, 5)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
-    if process.returncode == 0:
-        # it was done before the signal came
-        assert state(target)[1] == ["complete"]
-        return
-    assert process.returncode == 130, told
+    # how long it takes to begin differs from machine to machine, and nobody can look into a folder that is held
+    for delay in (1.8, 2.3, 2.8, 1.4, 3.5):
+        process = start(target, project)
+        if target.is_embedded:
+            time.sleep(delay)
+        else:
+            wait_for_answers(target, 5)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+        if "complete" in state(target)[1]:
+            # it was done before the signal came
+            assert process.returncode in (0, 130)
+            return
+        assert process.returncode == 130, told
+        if "interrupted; evaluation:" in told:
+            break
+        # before it had begun
+        assert state(target)[1] == []
     assert "interrupted; evaluation:" in told
     assert f"of {2 * QUESTIONS} answers, and no run" in told
     assert "next: surrecall evaluate --resume" in told
