@@ -157,8 +157,8 @@ def test_ctrl_c_says_how_to_go_on(target: Settings, project: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
         if "complete" in state(target)[1]:
-            # it was done before the signal came
-            assert process.returncode in (0, 130)
+            # it was done before the signal came, which met it on its way out
+            assert process.returncode in (0, 130, -signal.SIGINT)
             return
         assert process.returncode == 130, told
         if "interrupted; evaluation:" in told:
