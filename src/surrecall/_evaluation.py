@@ -214,8 +214,11 @@ class _Call:
     def variables(self) -> dict[str, Any]:
         return {"evaluation": self.evaluation, "retriever": self.retriever, "depth": self.depth}
 
-    def take(self) -> list[RecordID]:
-        taken, self.questions = self.questions[: self.shard], self.questions[self.shard :]
+    def take(self, workers: int) -> list[RecordID]:
+        # towards the end smaller ones, so that nobody waits for the last
+        fair = -(-len(self.questions) // (2 * workers)) if workers > 1 else self.shard
+        size = max(1, min(self.shard, max(fair, _FIRST_SHARD)))
+        taken, self.questions = self.questions[:size], self.questions[size:]
         return taken
 
     def learn(self, asked: int, seconds: float) -> None:
@@ -232,6 +235,7 @@ class _Board:
     total: int
     progress: Progress
     done: int = 0
+    workers: int = 1
     lock: threading.Lock = field(default_factory=threading.Lock)
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -242,7 +246,7 @@ class _Board:
                 call = next((call for call in self.calls if call.questions), None)
                 if call is None:
                     return
-                questions = call.take()
+                questions = call.take(self.workers)
             yield call, questions
 
     def count(self, answered: int) -> None:
@@ -260,6 +264,7 @@ def _drive(database: Database, row: dict[str, Any], jobs: int, progress: Progres
             for call in board.calls:
                 board.count(_sample(database, call))
             with _connections(database, jobs) as connections:
+                board.workers = len(connections)
                 _answer_all(connections, board)
                 _draft(connections, row, board.stop)
         runs = _retried(lambda: database.value("RETURN fn::evaluation_complete($evaluation)", evaluation=evaluation))
