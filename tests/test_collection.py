@@ -302,12 +302,18 @@ def test_a_damaged_vector_file(collection: Path, content: bytes) -> None:
         _collection.read(collection)
 
 
-@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
-def test_vectors_of_zeros_or_nan(collection: Path, value: float) -> None:
+_TOO_SMALL, _NOT_FINITE = "a vector of zeros, or of numbers too small or too large", "a vector with NaN or infinity"
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [(0.0, _TOO_SMALL), (1e-30, _TOO_SMALL), (1e30, _TOO_SMALL), (float("nan"), _NOT_FINITE), (float("inf"), _NOT_FINITE)],
+)
+def test_vectors_of_zeros_or_nan(collection: Path, value: float, wrong: str) -> None:
     matrix = numpy.load(collection / "docs.npy")
     matrix[1] = value
     numpy.save(collection / "docs.npy", matrix)
-    with pytest.raises(DataError, match=r"row 2 \(7\) is all zeros, or holds NaN or infinity"):
+    with pytest.raises(DataError, match=rf"row 2 \(7\) is {wrong}$"):
         _collection.read(collection)
 
 

@@ -385,8 +385,8 @@ def test_differences_without_spread(schema: Database) -> None:
     assert equal.get("smallest_difference") is None
     assert (better["t_test"]["p"], better["interval"]["low"], better["interval"]["high"]) == (0.0, 0.5, 0.5)
     assert better["t_test"].get("t") is None
-    # all signs alike, twice in 4,096
-    assert 1 / 2001 <= better["sign_flip"]["p"] < 0.005
+    # all signs alike, twice in 4,096: with this seed 3 of 2,000 resamples, and the one that was seen
+    assert better["sign_flip"] == {"exact": False, "p": 4 / 2001}
     assert better["better"] == "b"
     put(schema, {"half": one, "full": named([1.0])}, set="single")
     single = only(compare(schema, "half", "full", set="single"))

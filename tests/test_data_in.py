@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
@@ -29,6 +30,7 @@ from surrecall import (
     _init,
     _question_file,
     _quoting,
+    _vectors,
     evaluate,
 )
 from surrecall._corpus import Corpus
@@ -1169,3 +1171,53 @@ def test_another_file_of_the_same_name_does_not_end_an_import_that_was_cut_off(f
     assert len(filled.database.value("RETURN fn::check_imports()")) == 1
     filled.documents("same.jsonl", path.read_bytes())
     assert filled.database.value("RETURN fn::check_imports()") == []
+
+
+ODD_CELLS = {
+    "half a character": ('id,text,relevant\nqs,text,"[""\\ud800""]"\n', "half a character"),
+    "half a character in tags": ('id,text,relevant,tags\nqs,text,d1,"[""\\ud800""]"\n', "half a character"),
+    "nested deep": ("id,text,relevant\nqs,text," + "[" * 100_000 + "\n", "is no JSON array (nested too deep)"),
+    "a key twice": (
+        'id,text,relevant,anchors\nqs,text,d1,"[{""document"": ""d1"", ""document"": ""d2""}]"\n',
+        "a key is there twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("cell", ODD_CELLS)
+def test_json_in_a_cell_that_is_none(filled: Home, cell: str) -> None:
+    content, complaint = ODD_CELLS[cell]
+    with pytest.raises(DataError, match=re.escape(complaint)) as refused:
+        filled.questions("odd.csv", content)
+    assert "odd.csv:2: " in refused.value.message
+
+
+@pytest.mark.parametrize("number", ["1e-200", "1e299", "0"])
+def test_vectors_that_nothing_can_be_searched_with_are_named_by_line(filled: Home, number: str, tmp_path: Path) -> None:
+    """The trial says what the import says, of documents, questions and .npy alike."""
+    document = f'{{"id": "tiny", "text": "t", "vector": [{number}, 0, 0]}}\n'
+    question = f'{{"id": "tiny", "text": "t", "relevant": ["d1"], "embedding": [{number}, 0, 0]}}\n'
+    for trial in (True, False):
+        with pytest.raises(DataError, match=r"tiny\.jsonl:1: a vector of zeros, or of numbers too small or too large"):
+            filled.documents("tiny.jsonl", document, dry_run=trial)
+        with pytest.raises(DataError, match=r"tiny\.jsonl:1: a vector of zeros, or of numbers too small or too large"):
+            filled.questions("tiny.jsonl", question, dry_run=trial)
+    numpy.save(tmp_path / "v.npy", numpy.array([[1.0, 0, 0], [float(number), 0, 0]]))
+    (tmp_path / "v.ids.txt").write_text("a\nb\n")
+    with pytest.raises(DataError, match=r"row 2 \(b\) is a vector of zeros, or of numbers too small or too large"):
+        _vectors.read(tmp_path / "v.npy", tmp_path / "v.ids.txt")
+
+
+def test_labels_and_questions_whose_ids_are_arrays_stand_beside_others(filled: Home) -> None:
+    """Rows of the user's own; no file can name such an id, and they stop no import."""
+    filled.database.run(
+        "CREATE paper:[1, 'a'] SET abstract = 'arr';"
+        "CREATE question:with SET text = 'x', relevant = [paper:[1, 'a']];"
+        "CREATE question:[1] SET text = 'y', relevant = [paper:d1];"
+    )
+    assert filled.labels("beside.trec", "with 0 d1 1\n").labels == 1
+    labels = filled.database.value("RETURN fn::labels_of(question:with).document")
+    assert [str(label.id) for label in labels] == ["[1, 'a']", "d1"]
+    told = filled.questions("beside.jsonl", objects({"id": "with", "text": "z", "relevant": ["d2"]}), replace=True)
+    assert (told.replaced, told.labels_added) == (1, 1)
+    assert len(filled.database.value("RETURN fn::labels_of(question:with)")) == 3

@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -15,7 +16,19 @@ import pytrec_eval
 from surrealdb import RecordID
 
 from conftest import fresh_settings
-from surrecall import Database, Options, SurrecallError, UsageError, _import_run, _ingest, _run_file, _schema, evaluate, resume
+from surrecall import (
+    Database,
+    DataError,
+    Options,
+    SurrecallError,
+    UsageError,
+    _import_run,
+    _ingest,
+    _run_file,
+    _schema,
+    evaluate,
+    resume,
+)
 from surrecall._export import runs
 from surrecall._export.output import Output
 from surrecall._import_run import ImportedRun, import_run
@@ -261,6 +274,33 @@ def test_ids_of_numbers_are_matched_by_how_they_print(home: Home) -> None:
     assert told.evaluation.runs[1]["recall"] == 1
     assert answers(home) == {1: [7, "007"]}
     refused(home, lambda: run(home, "1 Q0 7 1 2 x\n1 Q0 8 2 1 x\n"), "run.trec:2: the document '8' is ambiguous")
+
+
+def test_the_same_file_twice_at_one_moment_is_one_evaluation(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither sees the other's beforehand; the second to begin is refused, and the history has the first alone."""
+    monkeypatch.setattr(_import_run, "_record", then_another(_import_run._record))
+    with pytest.raises(DataError, match="evaluation_import_once") as refused_second:
+        run(filled, "q1 Q0 d5 1 1 x\nq2 Q0 d5 1 1 x\n")
+    assert "has just begun" in str(refused_second.value.hint)
+    assert counts(filled)[0] == 1
+    assert len(filled.database.value("SELECT * FROM eval_run WHERE k = 3")) == 1
+
+
+def then_another(record: Callable[..., Any]) -> Callable[..., Any]:
+    def recorded(database: Database, request: dict[str, Any], *rest: Any) -> Any:
+        # a running import of the name would be taken for one that was cut off: this one is done by then
+        record(database, request, *rest)
+        return record(database, request, *rest)
+
+    return recorded
+
+
+def test_runs_of_questions_whose_ids_are_arrays(filled: Home) -> None:
+    filled.database.run("CREATE question:[1] SET text = 'y', relevant = [paper:d1]")
+    told = run(filled, "q1 Q0 d5 1 1 x\nq2 Q0 d5 1 1 x\n")
+    assert told.evaluation is not None
+    assert told.evaluation.row["status"] == "complete"
+    assert len(told.evaluation.row["questions"]) == told.questions
 
 
 def test_the_same_file_again_changes_nothing(filled: Home) -> None:

@@ -10,6 +10,7 @@ from surrecall._errors import DatabaseError, DataError, SchemaError, SurrecallEr
 
 _NO_FUNCTION = re.compile(r"(?:Function|The function) 'fn::([^']+)' (?:not found|does not exist)")
 _APPLY = "surrecall apply"
+_BEGUN = "another import of this run has just begun; surrecall history shows it when it is done"
 _LOGIN = "give --user and SURREAL_PASSWORD (or SURREAL_USER and SURREAL_PASSWORD)"
 
 # how a text begins: what it is, and the next step where the text itself does not end with one
@@ -23,6 +24,11 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"no retriever named |\S+ is a registered retriever", UsageError, None),
         (r"no metric named |no evaluation |(compare|sweep) (takes|has|needs) |slices (are|have) ", UsageError, None),
         (r"nothing to (compare|read): ", DataError, None),
+        (
+            r"Database index `evaluation_import_once` already contains",
+            DataError,
+            "another import of this run has just begun; look at surrecall history",
+        ),
         (r"no such question", UsageError, "surrecall questions lists them"),
         (r"the import of .* is unfinished", DataError, None),
         (r"vectors of two models: ", DataError, None),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,7 +97,7 @@ def _vector(given: Any) -> list[float]:
         return vector(given)
     if given.strip().startswith("["):
         try:
-            return vector(json.loads(given))
+            return vector(_tabular.parsed(given))
         except ValueError as error:
             raise Fault("a vector that is no JSON array") from error
     numbers = [_tabular.number(part) for part in given.replace(",", " ").split()]

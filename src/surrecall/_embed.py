@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
+from surrecall import _vectors
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._embedders import Embedder, Kind, openai
@@ -28,7 +28,6 @@ _TRIES = 3
 # so many unusable vectors are no accident
 _REFUSED_AT_MOST = 10
 # the bounds of fn::usable_vector: what is shorter or longer is zero or infinite in the index
-_SHORTEST, _LONGEST = 1e-15, 1e15
 
 _RECORDED = "SELECT * FROM embedding_model ORDER BY role, id"
 _SETS = "SELECT VALUE set FROM question GROUP BY set ORDER BY set"
@@ -365,11 +364,7 @@ def _fault(vector: Sequence[float], dimension: int) -> str | None:
     """What keeps a vector from being searched with."""
     if len(vector) != dimension:
         return f"{len(vector)} numbers where {dimension} belong"
-    if not all(map(math.isfinite, vector)):
-        return "a vector with NaN or infinity"
-    if not _SHORTEST < math.hypot(*vector) < _LONGEST:
-        return "a vector of zeros, or of numbers too small or too large"
-    return None
+    return _vectors.fault(vector)
 
 
 def _made(place: Place, how: How) -> dict[str, Any]:

@@ -50,6 +50,11 @@ def of_json(value: Any) -> Name | None:
     return Name(value, typed=True)
 
 
+def key(record: RecordID) -> Any:
+    """The id of a record as a key of a dict; an array or object, which can be none, by what it prints."""
+    return record.id if isinstance(record.id, str | int | UUID) else (type(record.id).__name__, repr(record.id))
+
+
 def new(table: str, name: Name) -> RecordID:
     """The id of a row that is to be made."""
     return RecordID(table, name.value)

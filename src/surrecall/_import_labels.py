@@ -89,27 +89,26 @@ def import_labels(
     added = replaced = there = 0
     for question, grades in gathered.grades.items():
         old = before[question]
-        merged = {label["document"].id: label for label in _judged(old)}
+        merged = _labels.graded(old)
         touched = False
         for document, grade in grades.items():
             had = merged.get(document)
             if had is None:
                 added += 1
-            elif had["grade"] == grade:
+            elif had[1] == grade:
                 there += 1
                 continue
             elif replace:
                 replaced += 1
             else:
                 label = gathered.lines[question, document]
-                problem = f"{document!r} has the grade {had['grade']} for {question!r}; --replace would make it {grade}"
+                problem = f"{document!r} has the grade {had[1]} for {question!r}; --replace would make it {grade}"
                 faults.add(path, label.line, problem, label.content)
                 continue
             touched = True
-            merged[document] = {"document": RecordID(corpus.table, document), "grade": grade}
+            merged[document] = RecordID(corpus.table, document), grade
         if touched:
-            grades_now = [(label["document"], label["grade"]) for label in merged.values()]
-            changes.append((old, {"id": old["id"], **_labels.merged(old, grades_now)}))
+            changes.append((old, {"id": old["id"], **_labels.merged(old, list(merged.values()))}))
     faults.raise_if_any()
     if not dry_run:
         _store(database, f"labels of {path.resolve()}", changes, progress)
@@ -132,17 +131,13 @@ def _before(database: Database, questions: list[RecordID]) -> dict[Any, dict[str
     return found
 
 
-def _judged(row: dict[str, Any]) -> list[dict[str, Any]]:
-    return row.get("judged") or [{"document": document, "grade": 1} for document in row["relevant"]]
-
-
 def _store(
     database: Database, source: str, changes: list[tuple[dict[str, Any], dict[str, Any]]], progress: _ingest.Progress
 ) -> None:
     """Write the new labels; after a failure the old ones are put back."""
     written: list[dict[str, Any]] = []
     with _ingest.logged(database, source, 0, len(changes), undo=_putting_back(database, written)):
-        for batch in _ingest.shards(changes, lambda change: len(_judged(change[1]))):
+        for batch in _ingest.shards(changes, lambda change: len(_labels.graded(change[1]))):
             rows = [{"old": {"judged": None, **old}, "new": {"judged": None, **new}} for old, new in batch]
             written += rows
             database.run(_SET, rows=rows)
@@ -151,7 +146,7 @@ def _store(
 
 def _putting_back(database: Database, written: list[dict[str, Any]]) -> Callable[[], None]:
     def undo() -> None:
-        for batch in _ingest.shards(written, lambda row: len(_judged(row["old"]))):
+        for batch in _ingest.shards(written, lambda row: len(_labels.graded(row["old"]))):
             try:
                 database.run(_PUT_BACK, rows=batch)
             except SurrecallError as error:

@@ -99,11 +99,11 @@ def import_run(
             if len(meant[name]) > 1:
                 faults.add(options.path, line.line, _label_file.missing(kind, name, meant[name]), line.content)
     faults.raise_if_any()
-    listed: dict[Any, list[dict[str, Any]]] = {question.id: [] for question in asked}
+    listed: dict[Any, list[dict[str, Any]]] = {_ids.key(question): [] for question in asked}
     for line in lines:
         for question in questions[line.question]:
             document = (documents[line.document] or [_ids.new(corpus.table, line.document)])[0]
-            listed[question.id].append(line.listed(document))
+            listed[_ids.key(question)].append(line.listed(document))
     told = ImportedRun(
         evaluation=None,
         known=False,
@@ -143,14 +143,14 @@ def _record(
 ) -> _evaluation.Evaluation:
     """Store and measure; an import of the same name that was cut off is replaced."""
     left = database.value("RETURN fn::imports_cut_off($retriever, $set)", retriever=request["retriever"], set=request["set"])
+    for other in left:
+        _discard(database, other)
     row = database.value("RETURN fn::import_begin($options)", options=request)
     evaluation: RecordID = row["id"]
     try:
-        for other in left:
-            _discard(database, other)
         done = 0
-        for shard in _ingest.shards(asked, lambda question: len(listed[question.id])):
-            answers = [{"question": question, "listed": listed[question.id]} for question in shard]
+        for shard in _ingest.shards(asked, lambda question: len(listed[_ids.key(question)])):
+            answers = [{"question": question, "listed": listed[_ids.key(question)]} for question in shard]
             database.run(_STORE, evaluation=evaluation, answers=answers)
             done += len(shard)
             progress(done, len(asked))
@@ -169,7 +169,7 @@ def _discard(database: Database, evaluation: RecordID) -> None:
 
 
 def _among(asked: list[RecordID], names: list[_ids.Name]) -> dict[_ids.Name, list[RecordID]]:
-    by_id = {question.id: question for question in asked}
+    by_id = {_ids.key(question): question for question in asked}
     return {name: [by_id[value] for value in values] for name, values in _ids.among(names, by_id).items()}
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from surrealdb import RecordID
 
-from surrecall import _fields, _files, _import_models, _quoting, _schema
+from surrecall import _fields, _files, _import_models, _labels, _quoting, _schema
 from surrecall._collection import Collection, Document, Question
 from surrecall._corpus import Corpus
 from surrecall._database import Database
@@ -344,18 +344,14 @@ def _same_documents(corpus: Corpus) -> str:
 
 
 def _question_row(corpus: Corpus, question: Question, question_set: str, table: str) -> dict[str, Any]:
-    labels = [(RecordID(corpus.table, name), grade) for name, grade in question.labels.items()]
+    labels = [(RecordID(corpus.table, name), _whole(grade)) for name, grade in question.labels.items()]
     row: dict[str, Any] = {
         "id": RecordID(table, question.id),
         "text": question.text,
         "set": question_set,
         "source": "imported",
-        "relevant": [document for document, _ in labels],
+        **_labels.labels_of(labels),
     }
-    if any(grade != 1 for _, grade in labels):
-        relevant = [document for document, grade in labels if grade >= 1]
-        judged = [{"document": document, "grade": _whole(grade)} for document, grade in labels]
-        row |= {"judged": judged, "relevant": relevant, "answerable": bool(relevant)}
     return row | ({"embedding": question.vector} if question.vector is not None else {})
 
 

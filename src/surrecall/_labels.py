@@ -7,6 +7,8 @@ from typing import Any
 
 from surrealdb import RecordID
 
+from surrecall import _ids
+
 Grades = Sequence[tuple[RecordID, float | int]]
 
 
@@ -30,6 +32,6 @@ def merged(row: dict[str, Any], grades: Grades) -> dict[str, Any]:
 
 
 def graded(row: dict[str, Any]) -> dict[Any, tuple[RecordID, float | int]]:
-    """The labels of a question by the id of their document; a plain one has the grade 1."""
+    """The labels of a question by the key of their document (_ids.key); a plain one has the grade 1."""
     judged = row.get("judged") or [{"document": document, "grade": 1} for document in row["relevant"]]
-    return {label["document"].id: (label["document"], label["grade"]) for label in judged}
+    return {_ids.key(label["document"]): (label["document"], label["grade"]) for label in judged}

@@ -7,7 +7,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _labels
+from surrecall import _ids, _labels
 from surrecall._question_file import Entry
 
 # what a question may have beside its labels, and what a row without it has
@@ -115,7 +115,7 @@ def change(wanted: Wanted, there: dict[str, Any]) -> Change:
 def _change_labels(wanted: Wanted, there: dict[str, Any], found: Change) -> None:
     labels = _labels.graded(there)
     for document, grade in wanted.labels:
-        had = labels.get(document.id)
+        had = labels.get(_ids.key(document))
         if had is None:
             found.added += 1
         # a label without a grade says relevant, and not how much
@@ -123,7 +123,7 @@ def _change_labels(wanted: Wanted, there: dict[str, Any], found: Change) -> None
             continue
         else:
             found.regraded += 1
-        labels[document.id] = (document, 1 if grade is None else grade)
+        labels[_ids.key(document)] = (document, 1 if grade is None else grade)
     if found.added or found.regraded:
         found.values |= _labels.merged(there, list(labels.values()))
     said = wanted.entry.answerable
@@ -140,4 +140,4 @@ def _has_other_model(row: dict[str, Any], there: dict[str, Any]) -> bool:
 
 
 def _phrases(row: dict[str, Any]) -> list[tuple[Any, str]]:
-    return [(anchor["document"].id, anchor["phrase"]) for anchor in row.get("anchors") or []]
+    return [(_ids.key(anchor["document"]), anchor["phrase"]) for anchor in row.get("anchors") or []]

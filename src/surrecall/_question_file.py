@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from surrecall import _ids, _tabular
+from surrecall import _ids, _tabular, _vectors
 from surrecall._errors import DataError, UsageError
 from surrecall._faults import Faults
 
@@ -313,12 +312,13 @@ def _quepid(path: Path, faults: Faults) -> Iterator[Entry]:
 
 
 def vector(value: Any) -> list[float]:
-    """A vector of a JSON file. Raises Fault unless it is a list of finite numbers that are not all zero."""
+    """A vector of a JSON file. Raises Fault unless it is a list of numbers that can be searched with."""
     if not isinstance(value, list) or any(_tabular.number(part) is None or isinstance(part, str) for part in value):
         raise Fault("a vector is a list of finite numbers")
-    if not any(value):
-        raise Fault("a vector of zeros, which is nearest to everything; embed it again")
-    return [float(part) for part in value]
+    found = [float(part) for part in value]
+    if wrong := _vectors.fault(found):
+        raise Fault(f"{wrong}; embed it again")
+    return found
 
 
 def _details(fields: dict[str, Any], tags: list[Any]) -> dict[str, Any]:
@@ -338,9 +338,9 @@ def _members(fields: dict[str, Any], key: str) -> list[tuple[Any, bool]]:
     if not cell.startswith("["):
         return [(member, False) for member in split_list(cell)]
     try:
-        found = json.loads(cell)
-    except (ValueError, RecursionError) as error:
-        raise Fault(f"{key} begins with [ and is no JSON array") from error
+        found = _tabular.parsed(cell)
+    except ValueError as error:
+        raise Fault(f"{key} begins with [ and is no JSON array ({error})") from error
     return [(member, True) for member in found]
 
 

@@ -136,3 +136,15 @@ def _side_by_side(lists: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 def _ordered(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     keys = list(dict.fromkeys(key for row in rows for key in row))
     return [key for key in _FIRST if key in keys] + [key for key in keys if key not in _FIRST]
+
+
+def difference(compared: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a paired comparison: the difference, its interval, and on how many questions which side was better."""
+    return {
+        "difference": compared["difference"],
+        "95% from": compared["interval"]["low"],
+        "to": compared["interval"]["high"],
+        "wins": compared["wins"],
+        "ties": compared["ties"],
+        "losses": compared["losses"],
+    }

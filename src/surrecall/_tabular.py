@@ -279,8 +279,8 @@ def canonical(name: str) -> str:
 def _json_lines(path: Path, text: str, faults: Faults) -> Iterator[tuple[int, str, Any]]:
     for line, content in lines(text):
         try:
-            yield line, content, json.loads(content, object_pairs_hook=_object)
-        except (ValueError, RecursionError) as error:
+            yield line, content, _json(content)
+        except ValueError as error:
             faults.add(path, line, f"no JSON ({str(error)[:60]})", content)
 
 
@@ -309,6 +309,23 @@ def _array(path: Path, text: str, faults: Faults) -> Iterator[tuple[int, str, An
         elif not text.startswith("]", place):
             faults.add(path, line, "no comma after this object", text[begun : begun + 200])
             return
+
+
+def parsed(text: str) -> Any:
+    """The JSON of a cell. Raises ValueError for what is none, is nested too deep, or holds half a character."""
+    value = _json(text)
+    if _has_half_characters(text, value):
+        raise ValueError("half a character, which no text can hold")
+    return value
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    except ValueError as error:
+        raise ValueError(str(error)[:60]) from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from surrecall._errors import DataError, UsageError
 
 Vectors = dict[str, list[float]]
+# as fn::usable_vector: the index holds 32-bit floats and squares them, so what is beyond is zero or infinite there
+_SHORTEST, _LONGEST = 1e-15, 1e15
+
+
+def fault(vector: Sequence[float]) -> str | None:
+    """What keeps a vector from being searched with, as a noun phrase; None when nothing does."""
+    if not all(map(math.isfinite, vector)):
+        return "a vector with NaN or infinity"
+    if not _SHORTEST < math.hypot(*vector) < _LONGEST:
+        return "a vector of zeros, or of numbers too small or too large"
+    return None
 
 
 def read(path: Path, ids_path: Path) -> Vectors:
     """Vectors by id: a two-dimensional .npy of n × d numbers, and a text file with the n ids, one a line, in the same order.
 
-    Raises DataError with file and place when the file is damaged, the lengths differ, an id repeats, or a vector is all
-    zeros or holds NaN or infinity.
+    Raises DataError with file and place when the file is damaged, the lengths differ, an id repeats, or a vector can't be
+    searched with.
     """
     try:
         import numpy
@@ -45,14 +57,14 @@ def read(path: Path, ids_path: Path) -> Vectors:
         raise DataError(
             f"{path} holds {len(matrix)} vectors, {ids_path.name} {len(ids)} ids", "one id a vector, in the same order"
         )
-    unusable = numpy.flatnonzero(~numpy.isfinite(matrix).all(axis=1) | ~matrix.any(axis=1))
-    if unusable.size:
-        first = int(unusable[0])
+    rows: list[list[float]] = matrix.astype(float).tolist()
+    unusable = [(index, wrong) for index, row in enumerate(rows) if (wrong := fault(row))]
+    if unusable:
+        (first, wrong), more = unusable[0], f", and {len(unusable) - 1} more" if unusable[1:] else ""
         raise DataError(
-            f"{path} row {first + 1} ({ids[first]}) is all zeros, or holds NaN or infinity, and {unusable.size - 1} more",
-            "embed these again; a zero vector is nearest to everything",
+            f"{path} row {first + 1} ({ids[first]}) is {wrong}{more}", "embed these again; a zero vector is nearest to everything"
         )
-    vectors: Vectors = dict(zip(ids, matrix.astype(float).tolist(), strict=True))
+    vectors: Vectors = dict(zip(ids, rows, strict=True))
     if len(vectors) != len(ids):
         again = next(name for name, times in Counter(ids).items() if times > 1)
         raise DataError(

@@ -136,12 +136,7 @@ def _show(context: Context, told: dict[str, Any]) -> None:
 def _compared(one: dict[str, Any]) -> dict[str, Any]:
     return {
         "x": str(one["b"]["x"]),
-        "difference": one["difference"],
-        "95% from": one["interval"]["low"],
-        "to": one["interval"]["high"],
-        "wins": one["wins"],
-        "ties": one["ties"],
-        "losses": one["losses"],
+        **_render.difference(one),
         "p": one["sign_flip"]["p"],
         "p Holm": one["p"],
     }

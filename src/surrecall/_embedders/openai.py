@@ -119,7 +119,7 @@ class OpenAI:
             )
         try:
             return response.json()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _Transient("gave an answer that is no JSON, or is cut off") from error
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -140,7 +140,7 @@ class OpenAI:
         """What the server said of an error, short and without the key."""
         try:
             said = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             return ""
         while isinstance(said, dict):
             said = next((said[name] for name in ("error", "message", "detail") if said.get(name)), None)
