@@ -141,7 +141,7 @@ def candidates(database: Database) -> list[Candidate]:
                 joined = _joined(name, other, links, vectors[other])
                 own += joined
                 parts |= {other} if joined else set()
-        rows = database.run_as_written("RETURN count(SELECT VALUE id FROM type::table($table))", table=name)[-1]
+        rows = _inventory.rows(database, name)
         strings = tuple(_quoting.path(part["name"]) for part in tables[name]["fields"] if _STRING.match(part["kind"] or ""))
         strings = strings or _sampled(database, name, str)
         found.append(Candidate(name, rows, tuple(words[name]), tuple(own), strings))

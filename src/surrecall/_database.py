@@ -32,9 +32,10 @@ class Database:
     Raises DatabaseError when the server can't be reached or refuses the login, UsageError for a user without a password.
     """
 
-    def __init__(self, settings: Settings, patience: float = 0.0, *, create: bool = True) -> None:
+    def __init__(self, settings: Settings, patience: float = 0.0, *, create: bool = True, token: str | None = None) -> None:
         self.settings = settings
         self._create = create
+        self._token = token
         if settings.user is not None and settings.password is None and not settings.is_embedded:
             raise UsageError(f"no password for {settings.user}", "set SURREAL_PASSWORD, or give --password")
         self._connection: Any = self._connect(time.monotonic() + patience)
@@ -45,6 +46,10 @@ class Database:
                 f"{settings.url} runs SurrealDB {self.version}; full-text indexes and rank fusion need 3 or later",
                 "start surrealdb/surrealdb:v3.2.4, see docker-compose.yml",
             )
+
+    def another(self) -> Database:
+        """A second connection to the same database, with the login of this one: a server takes long over a password."""
+        return Database(self.settings, token=self._token)
 
     def _connect(self, deadline: float) -> Any:
         """Open, sign in, choose the database; until the deadline, try again while nothing answers."""
@@ -148,6 +153,9 @@ class Database:
         if settings.user is None:
             # without a login a server lets in whoever its capabilities allow; the first statement tells
             return
+        if self._token is not None:
+            connection.authenticate(self._token)
+            return
         login = {"username": settings.user, "password": settings.password or ""}
         # a user is defined on the root, a namespace or a database, and the name does not say which
         levels: list[dict[str, str]] = [
@@ -157,7 +165,7 @@ class Database:
         ]
         for level in levels:
             try:
-                connection.signin(level)
+                self._token = connection.signin(level).access
             except NotAllowedError:
                 if level is levels[-1]:
                     raise

@@ -16,18 +16,18 @@ from surrealdb import RecordID
 
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, ExitCode, SchemaError, SurrecallError, UsageError
+from surrecall._executors import CLOSURE, SAMPLE, STREAMING, faster, order
 from surrecall._render import record_text
 from surrecall._retry import retried as _retried
 
-# The engine has two executors (a read at the top level runs on one, a closure's body on the other) and either can be several
-# times faster for a retriever. In both forms the write is a statement of its own, so it does not decide where the reading runs.
-# An index that is rebuilt meanwhile gives less than there is, so each shard asks first.
+# One form for each executor. In both the write is a statement of its own, so it does not decide where the reading runs. An index
+# that is rebuilt meanwhile gives less than there is, so each shard asks first.
 _READ = {
-    "streaming": """
+    STREAMING: """
 fn::require_indexes();
 LET $answers = (SELECT VALUE object::extend(fn::answer($retriever, id, $depth), { evaluation: $evaluation }) FROM $questions);
 """,
-    "closure": """
+    CLOSURE: """
 fn::require_indexes();
 LET $answers = $questions.map(|$id| object::extend(fn::answer($retriever, $id, $depth), { evaluation: $evaluation }));
 """,
@@ -82,10 +82,6 @@ _UNFINISHED = "SELECT VALUE id FROM evaluation WHERE status = 'running' AND trig
 # a shard should end long before the client gives up on a query (30 s), and be long enough to hide the round trip
 _SHARD_SECONDS = 1.0
 _FIRST_SHARD, _LARGEST_SHARD = 4, 500
-# questions asked on both executors to find the faster one
-_SAMPLE = 2
-# how much faster the other executor must be: less is noise
-_CLEARLY = 0.8
 
 Progress = Callable[[int, int], None]
 
@@ -205,7 +201,7 @@ class _Call:
     retriever: str
     depth: int
     questions: list[RecordID]
-    executor: str = "streaming"
+    executor: str = STREAMING
     shard: int = _FIRST_SHARD
     # whether the two executors gave the same lists for the sample
     agrees: bool = True
@@ -296,7 +292,7 @@ def _fingerprint(database: Database, evaluation: RecordID) -> Iterator[None]:
 
     def work() -> None:
         try:
-            with Database(database.settings) as other:
+            with database.another() as other:
                 _retried(lambda: other.run(_FINGERPRINT, evaluation=evaluation))
         except BaseException as error:  # carried over to the caller's thread
             errors.append(error)
@@ -349,7 +345,7 @@ def _connections(database: Database, jobs: int) -> Iterator[list[Database]]:
     """The connection that is there, and as many more as `jobs` asks for; the embedded engine has one."""
     extra = 0 if database.settings.is_embedded else max(0, jobs - 1)
     with ExitStack() as stack:
-        yield [database, *(stack.enter_context(Database(database.settings)) for _ in range(extra))]
+        yield [database, *(stack.enter_context(database.another()) for _ in range(extra))]
 
 
 def _together(connections: list[Database], stop: threading.Event, work: Callable[[Database], None]) -> None:
@@ -389,31 +385,30 @@ def _answer_all(connections: list[Database], board: _Board) -> None:
 def _sample(database: Database, call: _Call) -> int:
     """Answer the first questions on both executors, keep the faster one for the rest; how many were answered.
 
-    Each executor goes first once, so that neither gets all the warm caches; the first answer is stored, the other compared.
+    The answer of the one that is asked first is stored, the other's is compared with it.
     """
-    questions = call.questions[:_SAMPLE]
-    if len(questions) < _SAMPLE or len(call.questions) < 4 * _SAMPLE:
+    questions = call.questions[:SAMPLE]
+    if len(questions) < SAMPLE or len(call.questions) < 4 * SAMPLE:
         return 0
-    seconds = dict.fromkeys(_READ, 0.0)
+    seconds: dict[str, list[float]] = {executor: [] for executor in _READ}
     try:
         for index, question in enumerate(questions):
-            first, second = ("streaming", "closure") if index % 2 == 0 else ("closure", "streaming")
+            first, second = order(index)
             equal: list[Any] = []
             for executor, then in ((first, _STORE), (second, _COMPARE)):
                 began = time.monotonic()
                 equal.append(database.value(_READ[executor] + then, questions=[question], **call.variables))
-                seconds[executor] += time.monotonic() - began
+                seconds[executor].append(time.monotonic() - began)
             call.agrees = call.agrees and bool(equal[-1])
     except SurrecallError as error:
         if error.statement is None:
             raise
         # a question that fails is no sample; the shards find out which
         return 0
-    if seconds["closure"] < _CLEARLY * seconds["streaming"]:
-        call.executor = "closure"
-    call.questions = call.questions[_SAMPLE:]
-    call.learn(_SAMPLE, seconds[call.executor])
-    return _SAMPLE
+    call.executor = faster(seconds)
+    call.questions = call.questions[SAMPLE:]
+    call.learn(SAMPLE, sum(seconds[call.executor]))
+    return SAMPLE
 
 
 def _answer(database: Database, call: _Call, questions: list[RecordID]) -> None:

@@ -66,6 +66,12 @@ def everything(database: Database) -> dict[str, Definition]:
     return found
 
 
+def rows(database: Database, table: str) -> int:
+    """The number of rows of a table, by the engine's own count: no row is read."""
+    counted = database.run_as_written("SELECT count() FROM type::table($table) GROUP ALL", table=table)[-1]
+    return int(counted[0]["count"]) if counted else 0
+
+
 def _parts(database: Database, table: Definition) -> list[Definition]:
     """Fields, events and indexes of a table."""
     name = _quoting.identifier(table.name)

@@ -15,7 +15,6 @@ _ASSERTION = re.compile(
     r" ASSERT \$value = NONE OR (?P<call>fn::\w+(?:::\w+)*)\(\$value, \d+\)(?= (?:REFERENCE|COMMENT|PERMISSIONS)\b|$)"
 )
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_COUNT = "RETURN count(SELECT VALUE id FROM type::table($table))"
 _RUNNING = "SELECT VALUE id FROM evaluation WHERE status = 'running' ORDER BY id LIMIT 1"
 
 
@@ -47,7 +46,8 @@ def plan(database: Database) -> Plan:
     checked = [found for found in theirs if found.kind == "field" and _assertion(database, found)]
     freed = [Removal(f"the assertion of {found.label}", _without_assertion(found.text)) for found in checked]
     removals = [
-        Removal(found.label, f"REMOVE TABLE {_quoting.identifier(found.name)}", _rows(database, found)) for found in tables
+        Removal(found.label, f"REMOVE TABLE {_quoting.identifier(found.name)}", _inventory.rows(database, found.name))
+        for found in tables
     ]
     removals += [Removal(found.label, f"REMOVE FUNCTION fn::{found.name}") for found in functions]
     uses = re.compile(
@@ -98,8 +98,3 @@ def _assertion(database: Database, field: _inventory.Definition) -> bool:
 
 def _without_assertion(text: str) -> str:
     return _ASSERTION.sub("", text).replace("DEFINE FIELD", "DEFINE FIELD OVERWRITE", 1)
-
-
-def _rows(database: Database, table: _inventory.Definition) -> int:
-    counted: int = database.run_as_written(_COUNT, table=table.name)[-1]
-    return counted

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _quoting, _retrievers
+from surrecall import _probes, _quoting, _retrievers
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import SurrecallError
@@ -80,20 +79,15 @@ def check(database: Database, retriever: Retriever, questions: Sequence[Question
 
     Raises the error of the call itself when it fails.
     """
-    name = f"fn::retriever_probe_{uuid.uuid4().hex}"
-    bare, kept = replace(retriever, where=None, document=None), replace(retriever, document=None)
-    bodies = {
-        f"{name}_{form}": _retrievers.body(one, database.settings.names)
-        for form, one in (("whole", retriever), ("bare", bare), ("kept", kept))
+    forms = {
+        "whole": retriever,
+        "bare": replace(retriever, where=None, document=None),
+        "kept": replace(retriever, document=None),
     }
-    whole, raw, met = (f"{probe}($question, $k)" for probe in bodies)
-    try:
-        for probe, made in bodies.items():
-            database.run_as_written(_PROBE.format(name=probe, body=made))
-        calls = _Calls(whole, raw, met)
+    bodies = {form: _retrievers.body(one, database.settings.names) for form, one in forms.items()}
+    with _probes.defined(database, "retriever", bodies, _PROBE) as names:
+        calls = _Calls(*(f"{names[form]}($question, $k)" for form in forms))
         return _judged(database, [_seen(database, retriever, question, k, corpus, calls) for question in questions])
-    finally:
-        database.run_as_written("; ".join(f"REMOVE FUNCTION IF EXISTS {probe}" for probe in bodies))
 
 
 def judge(database: Database, retriever: Retriever, question: Question, k: int, corpus: Corpus, judging: Database) -> Verdict:

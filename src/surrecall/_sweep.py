@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _comparison, _retrievers
+from surrecall import _comparison, _probes, _retrievers
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, DataError, SurrecallError, UsageError
+from surrecall._executors import CLOSURE, SAMPLE, STREAMING, faster, order
 from surrecall._render import record_text
 from surrecall._retrievers import Retriever
 from surrecall._shards import Progress, Shards, joined
@@ -30,16 +30,15 @@ DEFINE FUNCTION OVERWRITE {name}($asked: any, $k: any, $x: any) {{
   {body}
 }} COMMENT 'surrecall: tries values of a parameter, for a moment'
 """
-# The engine has two executors, and either can be several times faster for an expression. An index that is rebuilt meanwhile
-# gives less than there is, so each shard asks first.
+# one form for each executor; an index that is rebuilt meanwhile gives less than there is, so each shard asks first
 _READ = {
-    "streaming": """
+    STREAMING: """
 fn::require_indexes();
 LET $answers = (
   SELECT VALUE { ranking: fn::sweep_ranking($name, PROBE(id, $k, $x), $k), labels: fn::labels_of(id) } FROM $questions
 );
 """,
-    "closure": """
+    CLOSURE: """
 fn::require_indexes();
 LET $answers = $questions.map(|$id| { ranking: fn::sweep_ranking($name, PROBE($id, $k, $x), $k), labels: fn::labels_of($id) });
 """,
@@ -49,9 +48,6 @@ RETURN object::extend(fn::sweep_part($asked, $answers, $sums), { seen: crypto::s
 """
 _REQUIRES_INDEXES = 0
 _FIRST_SHARD = 4
-# questions asked on both executors to find the faster one, and how much faster the other must be: less is noise
-_SAMPLE = 2
-_CLEARLY = 0.8
 _PARAMETER = re.compile(r"\$x\b")
 
 
@@ -178,25 +174,16 @@ def _expression(asked: Options) -> Retriever:
 
 @contextmanager
 def _probe(database: Database, probing: Retriever) -> Iterator[str]:
-    """A function of the expression, for as long as it takes; gone afterwards, whatever happens."""
-    name = f"fn::sweep_probe_{uuid.uuid4().hex}"
-    statement = _PROBE.format(name=name, body=_retrievers.body(probing, database.settings.names))
-    try:
+    """A function of the expression, for as long as it takes."""
+    bodies = {"x": _retrievers.body(probing, database.settings.names)}
+    with ExitStack() as stack:
         try:
-            database.run_as_written(statement)
+            names = stack.enter_context(_probes.defined(database, "sweep", bodies, _PROBE))
         except SurrecallError as error:
             if not error.message.startswith("Parse error"):
                 raise
             raise UsageError(f"the expression can't be read: {error.message}", "mend the expression") from error
-        yield name
-    finally:
-        removal = f"REMOVE FUNCTION IF EXISTS {name}"
-        if database.settings.is_embedded:
-            database.run_as_written(removal)
-        else:
-            # a connection that was cut off in the middle of an answer may not be good for another statement
-            with Database(database.settings) as other:
-                other.run_as_written(removal)
+        yield names["x"]
 
 
 class _Asking:
@@ -221,20 +208,20 @@ class _Asking:
             return told
 
         if self._executor is None:
-            self._choose_executor(x, questions[:_SAMPLE])
+            self._choose_executor(x, questions[:SAMPLE])
         parts = self._shards.run(len(questions), work, _FIRST_SHARD)
         return _Answered(joined([part["values"] for part in parts]), sums, len(questions), sum(part["empty"] for part in parts))
 
     def _ask(self, x: Value, questions: list[RecordID], sums: list[float]) -> dict[str, Any]:
         try:
-            return self._one(self._executor or "streaming", x, questions, sums)
+            return self._one(self._executor or STREAMING, x, questions, sums)
         except SurrecallError as error:
             if error.statement is None or error.statement == _REQUIRES_INDEXES:
                 raise
             # which question it is
             for question in questions:
                 try:
-                    self._one(self._executor or "streaming", x, [question], sums)
+                    self._one(self._executor or STREAMING, x, [question], sums)
                 except SurrecallError as cause:
                     if cause.statement is None:
                         raise
@@ -254,16 +241,16 @@ class _Asking:
         return told
 
     def _choose_executor(self, x: Value, questions: list[RecordID]) -> None:
-        """Each goes first once, so that neither gets all the warm caches."""
-        seconds = dict.fromkeys(_READ, 0.0)
+        """Put the first questions to both, and keep the faster one."""
+        seconds: dict[str, list[float]] = {executor: [] for executor in _READ}
         sums = [0] * len(self._asked["metrics"])
         try:
             for index, question in enumerate(questions):
                 seen = set()
-                for executor in ("streaming", "closure") if index % 2 == 0 else ("closure", "streaming"):
+                for executor in order(index):
                     began = time.monotonic()
                     seen.add(self._one(executor, x, [question], list(sums))["seen"])
-                    seconds[executor] += time.monotonic() - began
+                    seconds[executor].append(time.monotonic() - began)
                 if len(seen) > 1 and not self.warnings:
                     self.warnings.append(
                         "the engine's two executors gave different lists for the same question; end the order with the id: "
@@ -274,4 +261,4 @@ class _Asking:
                 raise
             # a question that fails is no sample; the shards find out which
             return
-        self._executor = "closure" if seconds["closure"] < _CLEARLY * seconds["streaming"] else "streaming"
+        self._executor = faster(seconds)

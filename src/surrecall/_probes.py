@@ -1,0 +1,31 @@
+"""Functions that are defined in a user's database for the time of a trial."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from surrecall._database import Database
+
+
+@contextmanager
+def defined(database: Database, of: str, bodies: Mapping[str, str], form: str) -> Iterator[dict[str, str]]:
+    """Functions of these bodies by what they are for, under names nobody has; gone afterwards, whatever happens.
+
+    `form` is the DEFINE statement with {name} and {body}; the names begin with `of` and _probe_, by which they are known as ours.
+    """
+    suffix = uuid.uuid4().hex
+    names = {key: f"fn::{of}_probe_{suffix}_{key}" for key in bodies}
+    try:
+        for key, body in bodies.items():
+            database.run_as_written(form.format(name=names[key], body=body))
+        yield names
+    finally:
+        removals = "; ".join(f"REMOVE FUNCTION IF EXISTS {name}" for name in names.values())
+        if database.settings.is_embedded:
+            database.run_as_written(removals)
+        else:
+            # a connection that was cut off in the middle of an answer may not be good for another statement
+            with database.another() as other:
+                other.run_as_written(removals)
