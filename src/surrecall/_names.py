@@ -26,6 +26,8 @@ TABLES = (
     "eval_chain",
     "import_log",
     "embedding_model",
+    "corpus_change",
+    "eval_floor",
 )
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FUNCTION = re.compile(r"fn::[a-z_][a-z0-9_]*(::[a-z_][a-z0-9_]*)*")
