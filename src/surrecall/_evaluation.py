@@ -49,7 +49,7 @@ INSERT IGNORE INTO eval_answer {
 } RETURN NONE;
 """
 # the runs of one retriever, summed a few hundred answers at a time: a large golden set takes longer than a client waits
-_TALLIES = "RETURN fn::tally_begin($evaluation, $retriever, { counts: true })"
+_TALLIES = "RETURN fn::tally_begin($evaluation, $retriever, { k: $cutoffs, counts: true })"
 _TALLY = """
 LET $evaluation = $tally.evaluation;
 LET $retriever = $tally.retriever;
@@ -313,16 +313,20 @@ def _fingerprint(database: Database, evaluation: RecordID) -> Iterator[None]:
 
 def _draft(connections: list[Database], row: dict[str, Any], stop: threading.Event) -> None:
     """Work out the runs, and leave them with the evaluation; what is missing or changed by then is found when it is closed."""
-    names = iter(dict.fromkeys(call["retriever"] for call in row["calls"]))
+    names = dict.fromkeys(call["retriever"] for call in row["calls"])
+    # one connection reads the answers once for all cutoffs; more share a retriever, and scoring takes longer than reading
+    cutoffs = [row["k"]] if len(connections) == 1 else [[k] for k in sorted(row["k"], reverse=True)]
+    parts = iter([(name, some) for some in cutoffs for name in names])
     lock = threading.Lock()
 
     def work(connection: Database) -> None:
         while not stop.is_set():
             with lock:
-                name = next(names, None)
-            if name is None:
+                part = next(parts, None)
+            if part is None:
                 return
-            tallies = [tallied(connection, tally) for tally in connection.value(_TALLIES, evaluation=row["id"], retriever=name)]
+            asked = {"evaluation": row["id"], "retriever": part[0], "cutoffs": part[1]}
+            tallies = [tallied(connection, tally) for tally in connection.value(_TALLIES, **asked)]
             _retried(partial(connection.run, _DRAFT, evaluation=row["id"], tallies=tallies))
 
     _together(connections, stop, work)
