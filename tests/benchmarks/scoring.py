@@ -14,8 +14,11 @@ import argparse
 import random
 import uuid
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import ir_measures
@@ -82,11 +85,26 @@ def fill(database: Database, rankings: int) -> None:
         database.run("INSERT INTO eval_answer $rows RETURN NONE", rows=rows)
 
 
-def in_the_database(database: Database) -> Means:
-    (tally,) = database.value(
-        "RETURN fn::tally_begin(evaluation:bench, 'bench', { k: $k, metrics: $metrics })", k=list(CUTOFFS), metrics=list(TREC)
-    )
-    rows = database.value("RETURN fn::tally_means([$tally])", tally=_evaluation.tallied(database, tally))
+def in_the_database(connections: Sequence[Database]) -> Means:
+    """As surrecall evaluate does it: one connection takes all cutoffs, several share them, the deepest first."""
+    parts = [list(CUTOFFS)] if len(connections) == 1 else [[k] for k in sorted(CUTOFFS, reverse=True)]
+    free = SimpleQueue[Database]()
+    for connection in connections:
+        free.put(connection)
+
+    def work(cutoffs: list[int]) -> list[dict[str, Any]]:
+        database = free.get()
+        (tally,) = database.value(
+            "RETURN fn::tally_begin(evaluation:bench, 'bench', { k: $k, metrics: $metrics })", k=cutoffs, metrics=list(TREC)
+        )
+        rows: list[dict[str, Any]] = database.value(
+            "RETURN fn::tally_means([$tally])", tally=_evaluation.tallied(database, tally)
+        )
+        free.put(database)
+        return rows
+
+    with ThreadPoolExecutor(len(connections)) as threads:
+        rows = [row for some in threads.map(work, parts) for row in some]
     return {f"{name}@{row['k']}": row[name] for row in rows for name in TREC}
 
 
@@ -145,13 +163,16 @@ def main() -> None:
     parser.add_argument("--password", default="root")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--texts", action="store_true", help="the clients read ids as texts")
+    parser.add_argument("--jobs", type=int, default=1, help="connections that score in the database")
     parser.add_argument("--rankings", type=int, default=10_000)
     options = parser.parse_args()
     name = "bench" + uuid.uuid4().hex
     clients: dict[str, Callable[[Labels, Run], Means]] = {"pytrec_eval": by_pytrec_eval, "ir_measures": by_ir_measures}
-    with Database(Settings(options.url, name, name, options.user, options.password)) as database:
+    with ExitStack() as stack:
+        database = stack.enter_context(Database(Settings(options.url, name, name, options.user, options.password)))
         fill(database, options.rankings)
-        ours = in_the_database(database)
+        connections = [database, *(stack.enter_context(database.another()) for _ in range(options.jobs - 1))]
+        ours = in_the_database(connections)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -166,7 +187,7 @@ def main() -> None:
         reading = read_texts if options.texts else read
         times: dict[str, list[float]] = {key: [] for key in ("ours", "reading", *clients)}
         for _ in range(options.pairs):
-            times["ours"].append(seconds(lambda: in_the_database(database)))
+            times["ours"].append(seconds(lambda: in_the_database(connections)))
             times["reading"].append(seconds(lambda: reading(database)))
             for client, score in clients.items():
                 times[client].append(seconds(lambda score=score: score(*reading(database))))  # type: ignore[misc]
