@@ -127,7 +127,7 @@ def test_every_form_gives_the_same(pure: Database, tmp_path: Path, form: str) ->
     ]  # fmt: skip
     assert told.warnings == [
         "1 of 3 questions are not in the run, and count as 0 (--only-answered leaves them out)",
-        "1 questions of the run have no label, and were left out",
+        "left out: 1 question of the run without a label",
     ]
 
 
@@ -191,7 +191,7 @@ def test_the_command(tmp_path: Path) -> None:
         ["question", "k", "ap"], ["q1", "1", "1.000"], ["q2", "1", "0.000"], ["q3", "1", "0.000"], [],
         ["k", "ap"], ["1", "0.333"], ["3", "questions", "of", "b.qrels,", "2", "of", "them", "in", "a.run"],
     ]  # fmt: skip
-    assert "2 questions have no label of grade 2 or more" in shown.stderr
+    assert "2 questions without a label of grade 2 or more: 0 in every mean" in shown.stderr
     assert "no metric named apx" in command("a.run", "--qrels", "b.qrels", "-m", "apx", cwd=tmp_path, code=2).stderr
     assert "can't be read" in command("gone.run", "--qrels", "b.qrels", cwd=tmp_path, code=4).stderr
     told = json.loads(command("a.run", "--qrels", "b.qrels", "--only-answered", "--json", cwd=tmp_path).stdout)
@@ -209,3 +209,25 @@ def test_repeats_are_counted(pure: Database, tmp_path: Path) -> None:
 def test_a_form_that_is_named(tmp_path: Path) -> None:
     written(tmp_path, a_txt="question,document,rank\nq1,d1,1\n", b_qrels=QRELS)
     command("a.txt", "--qrels", "b.qrels", "--format", _run_file.Form.CSV, cwd=tmp_path)
+
+
+def test_a_ranking_that_is_there_and_empty_counts_as_0(tmp_path: Path) -> None:
+    """Only JSON can say that a question was asked and nothing came back."""
+    (tmp_path / "q.qrels").write_text("q1 0 a 1\nq1 0 b 1\nq2 0 c 2\nq3 0 d 1\n")
+    (tmp_path / "ok.jsonl").write_text('{"question":"q1","ranking":["a","x"]}\n{"question":"q2","ranking":[]}\n')
+    asked = ("score", "ok.jsonl", "--qrels", "q.qrels", "-k", "3", "-m", "recall", "--only-answered", "--json")
+    done = surrecall(*asked, cwd=tmp_path)
+    assert json.loads(done.stdout)["means"][0]["recall"] == 0.25
+    (tmp_path / "ok.jsonl").write_text('{"question":"q1","ranking":[]}\n')
+    done = surrecall(*asked, cwd=tmp_path)
+    (row,) = json.loads(done.stdout)["means"]
+    assert (row["recall"], row["questions"]) == (0, 1)
+
+
+@pytest.mark.parametrize(("rel", "grades"), [("99", (1, 2)), ("1", (0, 0)), ("1", (-1, 0))])
+def test_labels_without_a_relevant_one_are_refused(tmp_path: Path, rel: str, grades: tuple[int, int]) -> None:
+    (tmp_path / "q.qrels").write_text(f"q1 0 a {grades[0]}\nq1 0 b {grades[1]}\n")
+    (tmp_path / "ok.run").write_text("q1 Q0 a 1 2 x\n")
+    done = surrecall("score", "ok.run", "--qrels", "q.qrels", "-k", "3", "--rel", rel, cwd=tmp_path)
+    assert done.returncode == 4
+    assert f"no label of grade {rel} or more, the highest is {max(grades)}" in done.stderr

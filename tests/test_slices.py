@@ -196,7 +196,8 @@ def test_a_curve_is_the_history_at_every_k(kinds: tuple[Database, RecordID], cen
     database, evaluation = centre
     row = _resolution.evaluation_of(database, evaluation, None, None)
     (told,) = _resolution.curves(database, row, ["hybrid"], 1, 5)
-    assert told["gain"]["gain"] == told["curve"]["rows"][4]["recall"] - told["curve"]["rows"][0]["recall"]
+    assert told["gain"]["at_prompt"] == told["curve"]["rows"][0]["recall"]
+    assert told["gain"]["at_pool"] == told["curve"]["rows"][4]["recall"]
 
 
 def test_what_a_reranker_could_gain(centre: tuple[Database, RecordID]) -> None:
@@ -211,10 +212,16 @@ def test_what_a_reranker_could_gain(centre: tuple[Database, RecordID]) -> None:
             pool=pool,
         )
 
-    assert gain(3, 5)["sentence"] == "hybrid: a reranker could gain up to 0.125 in recall@3, from 0.833 to the 0.958 at 5"
+    assert (
+        gain(3, 5)["sentence"]
+        == "hybrid: a reranker could gain up to 0.125 in recall@3, from 0.833 to 0.958, by what is found at 5"
+    )
     assert (gain(None, None)["prompt_k"], gain(None, None)["pool_k"]) == (1, 5)
-    assert gain(None, None)["gain"] == pytest.approx(23 / 24 - 23 / 48)
-    assert gain(3, 20)["sentence"].endswith("the 0.958 at 5 (pool_k is 20, the evaluation asked for 5)")
+    # one place: all of one label, a half of two, a third of three
+    sizes = database.value("SELECT VALUE relevant.len() FROM question")
+    assert gain(None, None)["gain"] == pytest.approx(sum(1 / size for size in sizes) / 8 - 23 / 48)
+    assert gain(None, None)["at_pool"] == pytest.approx(23 / 24)
+    assert gain(3, 20)["sentence"].endswith("by what is found at 5 (pool_k is 20, the evaluation asked for 5)")
     assert gain(5, 5)["sentence"].startswith(
         "hybrid: the prompt takes all that the first stage returns, so a reranker gains nothing"
     )
@@ -278,7 +285,7 @@ def test_what_a_set_can_tell(kinds: tuple[Database, RecordID], centre: tuple[Dat
     assert alone is not None
     spread = statistics.stdev(values["vector"])
     assert alone["told"]["smallest"]["smallest"] == pytest.approx(2.801585 * math.sqrt(2) * spread / math.sqrt(48))
-    assert alone["sentences"][1].endswith("(vector, another)")
+    assert alone["sentences"][1].endswith("(vector, and one unrelated to it)")
 
     database, evaluation = centre
     told = ask(database, "fn::resolution($id, 99)", id=evaluation)
@@ -300,12 +307,12 @@ def test_what_a_set_can_tell(kinds: tuple[Database, RecordID], centre: tuple[Dat
             assert (one["precision"], one["p"]) == (pytest.approx(row["precision"]), pytest.approx(row["p"]))
             assert row["p"] <= one["best_p"]
             assert row["precision"] <= one["best_precision"] + 1e-12
-    # short lists: a perfect retriever that brings back as many
+    # short lists: a perfect retriever that brings back as many, where nothing came back as many as were asked for
     assert ask(
         database, "fn::best_precision([{ labels: 2, returned: 1 }, { labels: 1, returned: 9 }, { labels: 3, returned: 0 }], 4)"
     ) == {
         "p": pytest.approx((2 / 4 + 1 / 4 + 3 / 4) / 3),
-        "precision": pytest.approx((1 + 1 / 4 + 1) / 3),
+        "precision": pytest.approx((1 + 1 / 4 + 3 / 4) / 3),
     }
 
 
@@ -374,8 +381,8 @@ def test_the_commands(run: Run, target: Settings) -> None:  # noqa: F811
 
     shown = run("curve", "-r", "bm25", "-r", "vector")
     assert "recall@k   b bm25  v vector" in shown.stdout
-    assert "bm25: a reranker could gain up to 0.021 in recall@1, from 0.667 to the 0.688 at 5" in shown.stdout
-    assert "vector: a reranker gains nothing, recall@5 is 0.667 as well" in shown.stdout
+    assert "bm25: a reranker could gain up to 0.021 in recall@1, from 0.667 to 0.688, by what is found at 5" in shown.stdout
+    assert "vector: a reranker gains nothing in recall@1, 0.667 is all that fits of what is found at 5" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 110
     assert "\x1b" not in shown.stdout
     told = json.loads(run("curve", "-r", "vector", "--json").stdout)
@@ -405,6 +412,6 @@ def test_few_questions_are_shown_and_the_project_names_its_k(seeded: Run, tmp_pa
     rows = done.stdout[done.stdout.index("rank of the first relevant document") :].splitlines()
     assert rows[2].split() == ["money_back", "how", "do", "I", "get", "my", "money", "back", "1", "4"]
     shown = seeded("curve", "--retriever", "hybrid").stdout
-    assert "hybrid: a reranker could gain up to 0.125 in recall@3, from 0.833 to the 0.958 at 5" in shown
+    assert "hybrid: a reranker could gain up to 0.125 in recall@3, from 0.833 to 0.958, by what is found at 5" in shown
     (tmp_path / "here" / "surrecall.toml").write_text("prompt_k = 9\npool_k = 5\n")
     assert "prompt_k is 9, more than pool_k, 5" in seeded("curve", code=2).stderr

@@ -212,3 +212,18 @@ def test_the_command(seeded: Run) -> None:
     seeded("sweep", "[]", "--x", "1", code=2)
     assert "no run yet" in seeded("history").stdout
     assert seeded("check").stdout == "all is well\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("fn::retrieve_bm25($question.text, $k); THROW <string> $x", "more than one expression"),
+        ("/* $x */ fn::retrieve_bm25($question.text, $k)", "has no \\$x"),
+        ("IF '$x' != 'a' { fn::retrieve_bm25($question.text, $k) }", "has no \\$x"),
+        ("{ DELETE/**/article:x; fn::retrieve_bm25($question.text, $x) }", "writes \\(DELETE\\)"),
+    ],
+)
+def test_what_is_no_expression_over_the_parameter_is_refused(help_centre: Database, expression: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        swept(help_centre, expression)
+    assert left_behind(help_centre) == ([], 0)

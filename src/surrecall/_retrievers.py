@@ -7,17 +7,16 @@ import re
 import tomllib
 from dataclasses import dataclass
 
-from surrecall import _names, _quoting
+from surrecall import _expressions, _names, _quoting
 from surrecall._errors import UsageError
 
 # the names of eval_run and of the keys of fn::evaluate; `k` is a key of its own there
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+.-]{0,63}")
 _RESERVED = ("k",)
 _FIELD = re.compile(r"\$question\.(text|embedding)\b")
-_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`\\]|\\.)*`")
-_WRITES = re.compile(r"(?<![\w.:$])(?:CREATE|INSERT|UPDATE|UPSERT|DELETE|RELATE|REMOVE|DEFINE|ALTER)(?=\s)", re.IGNORECASE)
 # a match or a search for neighbours in the expression itself
 _SEARCHES = re.compile(r"@\d*(?:,\s*(?:OR|AND))?@|<\|")
+ONE = "one expression, without a semicolon outside braces: { LET $a = …; RETURN … } holds several statements"
 _NAMING = "letters, digits, _ + . - after a first letter, at most 64, and not k"
 _ENTRIES = {"call": str, "returns": str, "prefix": bool, "where": str, "document": str, "warning": str}
 
@@ -114,9 +113,7 @@ def _checked(changed: str, before: str, name: str, wanted: object) -> str:
 
 def writes(retriever: Retriever) -> str | None:
     """The word by which one of its expressions writes; None when none does."""
-    code = _LITERAL.sub("''", " ".join([retriever.call, retriever.where or "", retriever.document or ""]))
-    found = _WRITES.search(code)
-    return found[0].upper() if found else None
+    return _expressions.writes(retriever.call, retriever.where or "", retriever.document or "")
 
 
 def plain(expression: str) -> str:
@@ -222,5 +219,8 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
     for key in ("call", "returns"):
         if not str(entries.get(key, "")).strip():
             raise UsageError(f"{source}: [{name}] has no {key}", 'for example: call = "fn::search($question.text, $k)"')
+    for key in ("call", "where", "document"):
+        if not _expressions.is_one(str(entries.get(key, ""))):
+            raise UsageError(f"{source}: [{name}] {key} is more than one expression", ONE)
     optional = {key: entries[key].strip() or None for key in ("where", "document", "warning") if key in entries}
     return Retriever(name, entries["call"].strip(), entries["returns"].strip(), entries.get("prefix", True), **optional)

@@ -72,10 +72,13 @@ def form_of(path: Path) -> Form:
     return _ENDINGS.get(path.suffix.lower().lstrip("."), Form.TREC)
 
 
-def read(path: Path, form: Form, faults: Faults) -> list[Line]:
-    """All documents of a file. Raises DataError for a header that can't be made out."""
+def read(path: Path, form: Form, faults: Faults, silent: list[_ids.Name] | None = None) -> list[Line]:
+    """All documents of a file; `silent` takes the questions that are there with an empty ranking, which only JSON can say.
+
+    Raises DataError for a header that can't be made out.
+    """
     if form is Form.JSONL:
-        return list(_of_objects(path, faults))
+        return list(_of_objects(path, faults, silent if silent is not None else []))
     return list(_of_cells(path, faults)) if form is Form.CSV else _of_trec(path, faults)
 
 
@@ -98,7 +101,7 @@ def _of_trec(path: Path, faults: Faults) -> list[Line]:
     return found
 
 
-def _of_objects(path: Path, faults: Faults) -> Iterator[Line]:
+def _of_objects(path: Path, faults: Faults, silent: list[_ids.Name]) -> Iterator[Line]:
     """A question a row, its documents best first."""
     seen: dict[Any, int] = {}
     for row in _tabular.read(path, "jsonl", _TYPED, faults):
@@ -138,6 +141,8 @@ def _of_objects(path: Path, faults: Faults) -> Iterator[Line]:
         ):
             faults.add(path, row.line, "scores is no list of a number for each document", row.content)
         else:
+            if not documents:
+                silent.append(question)
             for document, (search, place) in zip(documents, places, strict=True):
                 score = None if scores is None else math.nan if scores[place] is None else float(scores[place])
                 if document is not None:

@@ -12,6 +12,7 @@ from surrecall import _files, _ids, _ingest, _label_file, _run_file
 from surrecall._database import Database
 from surrecall._errors import DataError
 from surrecall._faults import Faults
+from surrecall._render import counted
 from surrecall._settings import Settings
 
 _BEGIN = "RETURN fn::score_begin($options)"
@@ -76,13 +77,14 @@ def score(database: Database, options: Options, progress: Progress = lambda _don
     Raises DataError for lines that can't be read, or when the files share no question or no document.
     """
     faults = Faults("scored")
-    lines = _run_file.read(options.run, options.form or _run_file.form_of(options.run), faults)
+    silent: list[_ids.Name] = []
+    lines = _run_file.read(options.run, options.form or _run_file.form_of(options.run), faults, silent)
     labels = _label_file.read(options.qrels, None, faults)
     _refuse_twins(options, lines, labels, faults)
     meant = {name: [_key(name, lines, labels)] for label in labels for name in (label.question, label.document)}
     grades = _label_file.gather(options.qrels, labels, meant, meant, faults).grades
     faults.raise_if_any("mend these lines, then score again")
-    for path, there in ((options.run, lines), (options.qrels, labels)):
+    for path, there in ((options.run, lines or silent), (options.qrels, labels)):
         if not there:
             raise DataError(
                 f"{path} holds no line", _run_file.FORMS if path is options.run else "qrels: question 0 document grade"
@@ -95,7 +97,10 @@ def score(database: Database, options: Options, progress: Progress = lambda _don
             for name in (line.question, line.document)
         )
         listed.setdefault(question, []).append(line.listed(document))
+    for name in silent:
+        listed.setdefault(_key(name, lines, labels), [])
     _require_overlap(options, listed, grades)
+    _require_relevant(options, grades)
     asked = [question for question in grades if question in listed or not options.only_answered]
     tally = database.value(
         _BEGIN,
@@ -146,13 +151,12 @@ def _warnings(told: Scored, options: Options, unlabelled: int) -> list[str]:
         then = "and were left out" if options.only_answered else "and count as 0 (--only-answered leaves them out)"
         found.append(f"{told.unanswered} of {told.questions} questions are not in the run, {then}")
     if told.unknown_questions:
-        found.append(f"{told.unknown_questions} questions of the run have no label, and were left out")
+        found.append(f"left out: {counted(told.unknown_questions, 'question')} of the run without a label")
     if unlabelled:
-        found.append(
-            f"{unlabelled} questions have no label of grade {options.rel} or more; they count as 0, except in nDCG, ERR and RBP"
-        )
+        without = f"{counted(unlabelled, 'question')} without a label of grade {options.rel} or more"
+        found.append(f"{without}: 0 in every mean, but for lower grades in nDCG, ERR and RBP")
     if told.means and told.means[-1]["repeats"]:
-        found.append(f"{told.means[-1]['repeats']} documents stand in a ranking more than once; only the first sighting counts")
+        found.append(f"{counted(told.means[-1]['repeats'], 'repeat')} of a document in a ranking; only the first sighting counts")
     return found
 
 
@@ -192,11 +196,21 @@ def _require_overlap(
         )
     found = dict.fromkeys(row["document"] for question, rows in listed.items() if question in grades for row in rows)
     judged = dict.fromkeys(document for labels in grades.values() for document in labels)
-    if not any(document in judged for document in found):
+    if found and not any(document in judged for document in found):
         raise DataError(
             f"no document in common: {run} has {len(found)}, for example {_sample(found)}; "
             f"{qrels} has {len(judged)}, for example {_sample(judged)}",
             "compare the ids: nothing that the run found is judged, so there is nothing to score",
+        )
+
+
+def _require_relevant(options: Options, grades: Mapping[Any, Mapping[Any, Any]]) -> None:
+    """Refuse labels of which none is relevant: every figure would be 0, and nothing was measured."""
+    highest = max(grade for judged in grades.values() for grade in judged.values())
+    if highest < options.rel:
+        raise DataError(
+            f"{options.qrels.name} has no label of grade {options.rel} or more, the highest is {highest}",
+            f"--rel {highest} counts it as relevant" if highest > 0 else "label what is relevant",
         )
 
 

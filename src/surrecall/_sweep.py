@@ -11,7 +11,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _comparison, _probes, _retrievers
+from surrecall import _comparison, _expressions, _probes, _retrievers
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, DataError, SurrecallError, UsageError
 from surrecall._executors import CLOSURE, SAMPLE, STREAMING, faster, order
@@ -164,9 +164,12 @@ def said(failure: Failure) -> str:
 
 
 def _expression(asked: Options) -> Retriever:
-    if not _PARAMETER.search(asked.expression):
+    if not _PARAMETER.search(_expressions.code(asked.expression)):
         raise UsageError("the expression has no $x, so every value would give the same", "put $x where the parameter stands")
     probing = Retriever("sweep", asked.expression.strip(), "", document=(asked.document or "").strip() or None)
+    for given in (probing.call, probing.document or ""):
+        if not _expressions.is_one(given):
+            raise UsageError(f"more than one expression: {given[:80]!r}", _retrievers.ONE)
     if word := _retrievers.writes(probing):
         raise UsageError(f"the expression writes ({word}), and would with every question", "a search reads")
     return probing

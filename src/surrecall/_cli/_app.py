@@ -185,7 +185,7 @@ def cutoffs(given: list[str] | None, default: tuple[int, ...]) -> tuple[int, ...
     parts = [part.strip() for value in given or [] for part in value.split(",")]
     for part in parts:
         if not (part.isascii() and part.isdigit() and 0 < int(part) <= LARGEST):
-            raise UsageError(f"k must be a whole number of 1 or more, got {part!r}", "for example: -k 1,3,5")
+            raise UsageError(f"k must be a whole number from 1 to {LARGEST}, got {part!r}", "for example: -k 1,3,5")
     return tuple(sorted({int(part) for part in parts})) or default
 
 

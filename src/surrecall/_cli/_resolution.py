@@ -15,11 +15,14 @@ from surrecall._database import Database
 
 # more would push the figures out of sight
 _BY_HAND = 10
+_BY_HAND_TITLE = "rank of the first relevant document (blank: none)"
 # what a perfect retriever does not bring to 1
 _LIMITED = ("precision", "p")
 # what a class without a name is called
 _NO_CLASS = "(none)"
 _WHOLE = "all"
+# a longer name makes a table that fits no terminal
+_LONGEST_CLASS = 30
 
 
 class By(StrEnum):
@@ -59,7 +62,13 @@ def show_resolution(context: Context, told: dict[str, Any] | None, metrics: Sequ
         names = list(dict.fromkeys(row["retriever"] for row in told["best"]))
         # a rank is a whole number, and none came back where it is blank
         rows = [row["ranks"] | {"question": row["question"], "text": row["text"]} for row in told["by_hand"][:_BY_HAND]]
-        context.show(_render.table(rows, ("question", "text", *names), title="rank of the first relevant document, worst first"))
+        context.show(
+            _render.table(
+                rows,
+                ("question", "text", *names),
+                title=_BY_HAND_TITLE,
+            )
+        )
         if len(told["by_hand"]) > _BY_HAND:
             say(context, f"the worst {_BY_HAND} of {len(told['by_hand'])}; --json has all")
 
@@ -91,7 +100,15 @@ def _perfect(best: dict[str, float]) -> dict[str, float]:
 
 
 def _class(row: dict[str, Any]) -> str:
-    return _WHOLE if row["whole"] else row["class"] if row["class"] is not None else _NO_CLASS
+    if row["whole"]:
+        return _WHOLE
+    if row["class"] is None:
+        return _NO_CLASS
+    name = " ".join(row["class"].split())
+    if len(name) > _LONGEST_CLASS:
+        name = f"{name[:_LONGEST_CLASS]}…"
+    # a class of that name is told from the rows that are none
+    return f'"{name}"' if name in (_WHOLE, _NO_CLASS, "") else name
 
 
 def _below(row: dict[str, Any]) -> str | None:

@@ -32,7 +32,7 @@ def compare(
     retriever: Annotated[str | None, typer.Option("-r", "--retriever", help="Of evaluations: this retriever.")] = None,
     question_set: Annotated[str | None, typer.Option("--set", help="Golden set; else default.")] = None,
     every_pair: Annotated[bool, typer.Option("--all", help="Every pair, not each against the first.")] = False,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of the resamples; else 1.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=-(2**63), max=2**63 - 1, help="Of the resamples; else 1.")] = None,
     as_json: Json = False,
 ) -> None:
     """Tell a difference from noise: two retrievers, evaluations, or one retriever then and now.

@@ -11,6 +11,7 @@ from surrecall import _render, _resolution
 from surrecall._cli._app import Context, Json, command, progress_bar
 from surrecall._cli._chart import chart
 from surrecall._cli._resolution import evaluation_id, say, show_resolution, warn_all
+from surrecall._errors import DataError
 
 _METRICS = ("recall", "hit")
 # what fits beside the names in 80 columns
@@ -43,6 +44,11 @@ def curve(
         names = list(dict.fromkeys(retriever or _resolution.retrievers_of(row)))
         told = _resolution.curves(database, row, names, prompt_k, pool_k, advance)
         resolution = _resolution.resolution(database, row["id"], names, prompt_k)
+    if not any(one["curve"]["rows"] for one in told):
+        raise DataError(
+            f"no question of {_render.record_text(row['id'])} has a score: the retrievers failed on all of them",
+            "SELECT message FROM eval_answer WHERE status = 'error' tells why",
+        )
     if as_json:
         _render.print_json(context.out, {"evaluation": row["id"], "set": row["set"], "curves": told, "resolution": resolution})
     else:
@@ -52,6 +58,9 @@ def curve(
         for one in told:
             say(context, one["gain"]["sentence"])
         say(context, f"from stored answers of {_render.record_text(row['id'])}, set {row['set']}; nothing was retrieved")
+    for one in told:
+        if failed := one["curve"]["errors"]:
+            context.warn(f"{one['curve']['retriever']} failed on {_render.counted(failed, 'question')}, in none of its figures")
     warn_all(context, resolution)
 
 

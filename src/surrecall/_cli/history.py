@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
+from surrealdb import RecordID
 
 from surrecall import _render, _resolution
 from surrecall._cli._app import LARGEST, Context, Json, command
@@ -13,16 +14,21 @@ from surrecall._database import Database
 
 _HISTORY = """
 LET $runs = (SELECT * FROM eval_run WHERE ($retriever = NONE OR retriever = $retriever) AND ($k = NONE OR k = $k)
+  AND ($set = NONE OR set = $set)
   ORDER BY seq DESC);
 RETURN {
   runs: $runs.slice(0, $limit),
   found: $runs.len(),
   retrievers: (SELECT VALUE retriever FROM eval_run GROUP BY retriever ORDER BY retriever),
   cutoffs: (SELECT VALUE k FROM eval_run GROUP BY k ORDER BY k),
+  sets: (SELECT VALUE set FROM eval_run GROUP BY set ORDER BY set),
+  failed: (SELECT VALUE id FROM $runs.evaluation WHERE status = 'failed'),
 };
 """
 _STEPS = "RETURN fn::history_steps($runs)"
-_COLUMNS = ("at", "retriever", "k", "recall", "rr", "ndcg", "questions", "errors", "note")
+_COLUMNS = ("at", "set", "retriever", "k", "rel", "recall", "rr", "ndcg", "questions", "errors", "state", "note")
+# more would push the figures out of sight
+_LISTED = 5
 # the table has no room for more; --json has all
 _SLICED, _METRICS = ("recall",), ("recall", "hit", "rr", "ndcg")
 
@@ -32,6 +38,7 @@ def history(
     context: Context,
     retriever: Annotated[str | None, typer.Option("-r", "--retriever", help="Only this retriever.")] = None,
     k: Annotated[int | None, typer.Option("-k", "--k", min=1, max=LARGEST, help="Only this cutoff.")] = None,
+    question_set: Annotated[str | None, typer.Option("--set", help="Only this golden set; else all.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=LARGEST, help="Newest rows to show.")] = 30,
     by: ByOption = None,
     as_json: Json = False,
@@ -45,11 +52,11 @@ def history(
     Example: surrecall history --retriever hybrid -k 3
     """
     with context.open() as database:
-        told = database.value(_HISTORY, retriever=retriever, k=k, limit=limit)
+        told = database.value(_HISTORY, retriever=retriever, k=k, limit=limit, set=question_set)
         rows, found = told["runs"], told["found"]
         sliced = _sliced(database, rows, by) if by else None
         stands: dict[str, Any] = database.value(_STEPS, runs=[row["id"] for row in rows]) if rows else {"warnings": []}
-        newest = _newest(database, rows, context.project.prompt_k)
+        newest = _newest(database, rows, k or context.project.prompt_k)
     if as_json:
         _render.print_json(context.out, sliced if by else rows)
         return
@@ -57,19 +64,34 @@ def history(
         if by and sliced is not None:
             show_slices(context, sliced, by, _SLICED, before=("at",))
         else:
-            # a run without errors leaves that column blank
-            context.show(_render.table([row | {"errors": row.get("errors") or None} for row in rows], _COLUMNS))
+            context.show(_render.table([_shown(row, rows, told["failed"]) for row in rows], _COLUMNS))
         if found > len(rows):
             say(context, f"the newest {len(rows)} of {found} runs; --limit {found} shows all")
         context.out.print()
+        for line in _evaluations(rows):
+            say(context, line)
         for sentence in [*stands["sentences"], *(newest["sentences"][1:] if newest else [])]:
             say(context, sentence)
     elif told["retrievers"]:
         names, cutoffs = ", ".join(told["retrievers"]), ", ".join(map(str, told["cutoffs"]))
-        context.out.print(f"no such run; there are runs of {names} at {cutoffs}", markup=False, highlight=False)
+        say(context, f"no such run; there are runs of {names} at {cutoffs}, of the sets {', '.join(told['sets'])}")
     else:
         context.out.print("no run yet; next: surrecall evaluate")
     warn_all(context, stands, sliced)
+
+
+def _shown(row: dict[str, Any], rows: list[dict[str, Any]], failed: list[RecordID]) -> dict[str, Any]:
+    """A run as the table has it: what is the same for all of them, or nothing to speak of, is left blank."""
+    same = {name for name in ("set", "rel") if len({other.get(name) for other in rows}) == 1}
+    shown = {name: value for name, value in row.items() if name not in same}
+    return shown | {"errors": row.get("errors") or None, "state": "failed" if row.get("evaluation") in failed else None}
+
+
+def _evaluations(rows: list[dict[str, Any]]) -> list[str]:
+    """The evaluations of some runs by id, as surrecall compare takes them, newest first."""
+    ids = {_render.record_text(row["evaluation"]): _render.cell(row["at"]) for row in rows if row.get("evaluation")}
+    lines = [f"{name}, {at}" for name, at in ids.items()]
+    return lines[:_LISTED] + ([f"and {len(lines) - _LISTED} more evaluations; --json has all"] if len(lines) > _LISTED else [])
 
 
 def _newest(database: Database, rows: list[dict[str, Any]], k: int | None) -> dict[str, Any] | None:

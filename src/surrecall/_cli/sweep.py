@@ -32,7 +32,7 @@ def sweep(
     document: Annotated[
         str | None, typer.Option("--document", help="How $row leads to the labelled document: $row.document.")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of the resamples; else 1.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=-(2**63), max=2**63 - 1, help="Of the resamples; else 1.")] = None,
     as_json: Json = False,
 ) -> None:
     """Choose a parameter: one expression at several values of $x, and whether the best can be told from the others.
