@@ -204,7 +204,9 @@ class Corpus:
             text=_quoting.inside(", ".join(self.texts)),
             # NONE or NULL of a field that is not set is no text
             texts=self.texts[0] if len(self.texts) == 1 else f"[{', '.join(self.texts)}]",
-            fields=", ".join(dict.fromkeys([*([self.title] if self.title else []), *self.texts])),
+            row_fields=", ".join(f"$row.{name}" for name in dict.fromkeys([*([self.title] if self.title else []), *self.texts])),
+            # the tables whose changes change what retrieval can see
+            watched=[_quoting.identifier(name) for name in dict.fromkeys([self.table, self.vector_table or self.table])],
             vector=self.vector,
             vectors=_quoting.identifier(self.vector_table or self.table),
             dimension=self.dimension,

@@ -27,6 +27,11 @@ TABLES = (
     "import_log",
     "embedding_model",
     "corpus_change",
+    "corpus_state",
+    "ingest_lease",
+    "ingest_policy",
+    "ingest_step",
+    "ingest_wake",
     "eval_floor",
 )
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
