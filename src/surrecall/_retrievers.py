@@ -18,7 +18,7 @@ _FIELD = re.compile(r"\$question\.(text|embedding)\b")
 _SEARCHES = re.compile(r"@\d*(?:,\s*(?:OR|AND))?@|<\|")
 ONE = "one expression, without a semicolon outside braces: { LET $a = …; RETURN … } holds several statements"
 _NAMING = "letters, digits, _ + . - after a first letter, at most 64, and not k"
-_ENTRIES = {"call": str, "returns": str, "prefix": bool, "where": str, "document": str, "warning": str}
+_ENTRIES = {"call": str, "returns": str, "prefix": bool, "on_ingest": bool, "where": str, "document": str, "warning": str}
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class Retriever:
 
     `call` is SurrealQL over `$question` and `$k` that gives record ids best first, or rows {id, score}; `returns` the table
     of the ids; `prefix` whether the list at k begins the list at 2k. `where` is a condition over `$row`, what came back, that a row must
-    meet; `document` how `$row` leads to the labelled document. `warning` is what it is known to do wrong.
+    meet; `document` how `$row` leads to the labelled document. `warning` is what it is known to do wrong. `on_ingest` says whether it
+    is evaluated when the corpus changes; where none is marked, all are.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Retriever:
     where: str | None = None
     document: str | None = None
     warning: str | None = None
+    on_ingest: bool = False
 
 
 def parse(text: str, source: str = "retrievers.toml") -> list[Retriever]:
@@ -61,6 +63,8 @@ def entry(retriever: Retriever) -> str:
     values = {key: value for key, value in vars(retriever).items() if key in _ENTRIES and value is not None}
     if retriever.prefix:
         del values["prefix"]
+    if not retriever.on_ingest:
+        del values["on_ingest"]
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
     return "\n".join([f"[{json.dumps(retriever.name)}]" if "." in retriever.name else f"[{retriever.name}]", *lines])
 
@@ -196,6 +200,8 @@ def _row(retriever: Retriever, position: int) -> dict[str, str]:
     """The row of the registry, its values as SurrealQL."""
     values = {"position": str(position), "call": _quoting.text(retriever.call), "returns": _quoting.text(retriever.returns)}
     values["prefix"] = str(retriever.prefix).lower()
+    if retriever.on_ingest:
+        values["on_ingest"] = "true"
     for key in ("where", "document", "warning"):
         if value := getattr(retriever, key):
             values[key] = _quoting.text(value)
@@ -223,4 +229,5 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
         if not _expressions.is_one(str(entries.get(key, ""))):
             raise UsageError(f"{source}: [{name}] {key} is more than one expression", ONE)
     optional = {key: entries[key].strip() or None for key in ("where", "document", "warning") if key in entries}
-    return Retriever(name, entries["call"].strip(), entries["returns"].strip(), entries.get("prefix", True), **optional)
+    flags = {"prefix": entries.get("prefix", True), "on_ingest": entries.get("on_ingest", False)}
+    return Retriever(name, entries["call"].strip(), entries["returns"].strip(), **flags, **optional)

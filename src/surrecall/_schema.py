@@ -19,7 +19,7 @@ _ANY_QUESTION = "RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"
 _NAMES_MARK = "surrecall: {table: of the documents"
 _LEFT_ALONE = "is not what surql/corpus defines, and apply leaves it alone"
 _LABELLED = re.compile(r"record<([^>|]+)>")
-_REGISTRY = "SELECT id, position, call, returns, prefix, where, document, warning FROM retriever ORDER BY position, id"
+_REGISTRY = "SELECT id, position, call, returns, prefix, on_ingest, where, document, warning FROM retriever ORDER BY position, id"
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _differences(wanted: dict[str, _inventory.Definition], there: dict[str, _inv
     findings += [
         Finding("schema", label, "is in the database, and in no file", "remove it, or put its file back")
         for label, found in there.items()
-        if label not in wanted and (found.is_marked or found.table in our_tables)
+        if label not in wanted and (found.is_marked or found.table in our_tables) and not found.is_watch
     ]
     return findings
 

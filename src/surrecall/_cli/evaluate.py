@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from surrecall import _evaluation, _render, _resolution
+from surrecall import _evaluation, _policy, _render, _resolution
 from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
+from surrecall._cli._pending import take_up, tell_pending
 from surrecall._cli._resolution import ByOption, show_resolution, show_slices, warn_all
 from surrecall._database import Database
 from surrecall._errors import ExitCode, UsageError
@@ -45,6 +46,7 @@ def evaluate(
     trigger: Annotated[Trigger, typer.Option("--trigger", help="What asks for it.")] = Trigger.MANUAL,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Connections to work over; a server's cores.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Finish the newest evaluation that was cut off.")] = False,
+    pending: Annotated[bool, typer.Option("--pending", help="Evaluate the changes of the corpus that are pending.")] = False,
     by: ByOption = None,
     as_json: Json = False,
 ) -> None:
@@ -63,6 +65,9 @@ def evaluate(
     back, and for which something did; where there are scores, also the mean of the highest one beside that of questions with
     an answer: a floor belongs between the two.
 
+    --pending evaluates what the ingest policy asks for, where changes of the corpus are pending or came in by surreal import; with
+    nothing pending it does nothing. Without it, changes that nothing in the background takes up are evaluated first.
+
     Ends with 4 when a retriever failed on a question: such an evaluation is kept, with the error, as failed.
 
     Example: surrecall evaluate -k 1,3,5 --note "chunks of 400"
@@ -71,9 +76,24 @@ def evaluate(
         if resume and (k or retriever or note or rel != 1):
             raise UsageError("--resume goes on with what was asked then", "leave -k, -r, --rel and --note out")
         shown = metrics_of(database, metric)
-        if resume:
+        if pending:
+            if resume or k or retriever or note or rel != 1:
+                raise UsageError(
+                    "--pending evaluates what the ingest policy says", "leave -k, -r, --rel, --note and --resume out"
+                )
+            taken = _policy.take_up(database, advance)
+            if taken.evaluation is None:
+                if as_json:
+                    _render.print_json(context.out, {"evaluation": None, "pending": 0})
+                else:
+                    context.out.print("nothing is pending")
+                return
+            tell_pending(context, taken)
+            evaluation = _evaluation.read(database, taken.evaluation)
+        elif resume:
             evaluation = _evaluation.resume(database, jobs=jobs, progress=advance)
         else:
+            take_up(context, database, advance)
             options = _evaluation.Options(
                 cutoffs=cutoffs(k, context.project.cutoffs),
                 retrievers=retriever,

@@ -9,6 +9,7 @@ import typer
 
 from surrecall import _document_file, _import_documents, _render, _tabular
 from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts, progress_bar
+from surrecall._cli._pending import take_up
 
 
 @command("documents", group=import_app)
@@ -50,6 +51,8 @@ def import_documents(
     )
     with context.open(create=not dry_run, trial=dry_run) as database, progress_bar(context, "importing") as advance:
         imported = _import_documents.import_documents(database, context.folder, corpus, options, advance)
+        if not dry_run:
+            take_up(context, database, advance)
     if as_json:
         _render.print_json(context.out, imported)
         return
