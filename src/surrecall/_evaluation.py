@@ -78,7 +78,9 @@ RETURN fn::evaluation_warnings($evaluation);
 RETURN fn::evaluation_unanswerable($evaluation);
 """
 # an imported ranking has no retriever that could be asked for the rest, and one on ingest has steps of its own
-_UNFINISHED = "SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger NOT IN ['import', 'ingest'] ORDER BY started DESC, id LIMIT 1"
+_UNFINISHED = """
+SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger NOT IN ['import', 'ingest'] ORDER BY started DESC, id LIMIT 1
+"""
 
 # a shard should end long before the client gives up on a query (30 s), and be long enough to hide the round trip
 _SHARD_SECONDS = 1.0

@@ -56,8 +56,9 @@ def _silent(_done: int, _all: int) -> None:
 
 @dataclass(frozen=True)
 class Policy:
-    """What is in force: the table, the row of ingest_policy (mode, wait, set, k, since), the retrievers that are evaluated, and how many
-    changes are pending. `known` says whether the fingerprint of the corpus is carried forward from a known state.
+    """What is in force: the table, mode, wait, set and k, the retrievers that are evaluated, and how many changes are pending.
+
+    `known` says whether the fingerprint of the corpus is carried forward from a known state.
     """
 
     table: str
@@ -92,7 +93,7 @@ def exists(database: Database) -> bool:
 
 
 def set_policy(database: Database, table: str, values: Mapping[str, Any], progress: Progress = _silent) -> Policy:
-    """Set what is given of mode, wait, set and k; then read the corpus once, for the state that fingerprints are carried forward from.
+    """Set what is given of mode, wait, set and k; then read the corpus once, for the state that its fingerprint starts from.
 
     Raises UsageError when the database evaluates another table.
     """
@@ -117,18 +118,20 @@ def set_policy(database: Database, table: str, values: Mapping[str, Any], progre
 
 @dataclass(frozen=True)
 class TakenUp:
-    """What became of pending changes: the evaluation (None when there was nothing to do), how many changes it has seen, what no event
-    had told of, and how many are pending still.
+    """What became of pending changes: the evaluation, None when there was nothing to do, and how many changes it has seen.
+
+    `pending` are those that are left, `unrecorded` says what no event had told of, `error` why there are no figures.
     """
 
     evaluation: RecordID | None
     seen: int
     pending: int
     unrecorded: str | None = None
+    error: str | None = None
 
 
 def take_up(database: Database, progress: Progress = _silent) -> TakenUp:
-    """Evaluate what is pending, in steps of about half a second. On a server it does so in the background by itself, and this waits for it.
+    """Evaluate what is pending, in steps of about half a second. A server does so in the background by itself; this waits for it.
 
     Cut off, what is pending stays so. Raises DatabaseError when another one is at it and does not come to an end.
     """
@@ -138,9 +141,7 @@ def take_up(database: Database, progress: Progress = _silent) -> TakenUp:
     started = retried(lambda: database.value("RETURN fn::ingest_start($force)", force=database.settings.is_embedded))
     holder = started.get("holder")
     if holder is None and "held" in started:
-        raise DatabaseError(
-            "pending changes are being evaluated by another, who does not come to an end", "try again in half a minute"
-        )
+        raise DatabaseError("another one evaluates what is pending, and does not come to an end", "try again in half a minute")
     if holder is None:
         return TakenUp(None, 0, 0)
     if not database.settings.is_embedded:
@@ -159,7 +160,9 @@ def take_up(database: Database, progress: Progress = _silent) -> TakenUp:
         ) from error
     left = database.value("RETURN fn::ingest_pending()")
     found: Sequence[RecordID] = database.value(_NEWEST, **{"from": began})
-    return TakenUp(found[0] if found else None, max(0, started["pending"] - left), left, started.get("unrecorded"))
+    evaluation = found[0] if found else None
+    failure = database.value("RETURN $evaluation.error", evaluation=evaluation)
+    return TakenUp(evaluation, max(0, started["pending"] - left), left, started.get("unrecorded"), failure)
 
 
 def is_left(database: Database) -> bool:

@@ -229,5 +229,5 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
         if not _expressions.is_one(str(entries.get(key, ""))):
             raise UsageError(f"{source}: [{name}] {key} is more than one expression", ONE)
     optional = {key: entries[key].strip() or None for key in ("where", "document", "warning") if key in entries}
-    flags = {"prefix": entries.get("prefix", True), "on_ingest": entries.get("on_ingest", False)}
-    return Retriever(name, entries["call"].strip(), entries["returns"].strip(), **flags, **optional)
+    prefix, on_ingest = entries.get("prefix", True), entries.get("on_ingest", False)
+    return Retriever(name, entries["call"].strip(), entries["returns"].strip(), prefix, on_ingest=on_ingest, **optional)

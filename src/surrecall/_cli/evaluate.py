@@ -14,7 +14,7 @@ from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
 from surrecall._cli._pending import take_up, tell_pending
 from surrecall._cli._resolution import ByOption, show_resolution, show_slices, warn_all
 from surrecall._database import Database
-from surrecall._errors import ExitCode, UsageError
+from surrecall._errors import DataError, ExitCode, UsageError
 
 _MEANS = ("recall", "hit", "precision", "p", "rr", "ap", "ndcg", "judged")
 # what leaves room for the class
@@ -65,8 +65,8 @@ def evaluate(
     back, and for which something did; where there are scores, also the mean of the highest one beside that of questions with
     an answer: a floor belongs between the two.
 
-    --pending evaluates what the ingest policy asks for, where changes of the corpus are pending or came in by surreal import; with
-    nothing pending it does nothing. Without it, changes that nothing in the background takes up are evaluated first.
+    --pending evaluates what the ingest policy asks for, where changes of the corpus are pending or came in by surreal import, and
+    does nothing else. Without it, changes that nothing in the background takes up are evaluated first.
 
     Ends with 4 when a retriever failed on a question: such an evaluation is kept, with the error, as failed.
 
@@ -78,9 +78,7 @@ def evaluate(
         shown = metrics_of(database, metric)
         if pending:
             if resume or k or retriever or note or rel != 1:
-                raise UsageError(
-                    "--pending evaluates what the ingest policy says", "leave -k, -r, --rel, --note and --resume out"
-                )
+                raise UsageError("--pending asks what the ingest policy says", "leave -k, -r, --rel, --note and --resume out")
             taken = _policy.take_up(database, advance)
             if taken.evaluation is None:
                 if as_json:
@@ -88,6 +86,8 @@ def evaluate(
                 else:
                     context.out.print("nothing is pending")
                 return
+            if taken.error is not None:
+                raise DataError(f"what is pending could not be evaluated: {taken.error}", "mend that, then --pending again")
             tell_pending(context, taken)
             evaluation = _evaluation.read(database, taken.evaluation)
         elif resume:

@@ -33,10 +33,9 @@ def ingest_policy(
 ) -> None:
     """Say what happens when the corpus changes, or set it.
 
-    In mode record each change leaves a row in corpus_change, in the transaction of whoever writes. A server then evaluates in
-    the background the retrievers that retrievers.toml marks with on_ingest = true, all where none is marked: once a burst is over,
-    a step at a time. On the embedded engine fn::evaluate_pending() or surrecall evaluate --pending does; surrecall check says what
-    is pending.
+    In mode record each change leaves a row in corpus_change, in the transaction of whoever writes. A server then evaluates in the
+    background, once a burst is over, the retrievers that retrievers.toml marks with on_ingest = true, all where none is marked.
+    On the embedded engine fn::evaluate_pending() or surrecall evaluate --pending does; surrecall check says what is pending.
 
     Example: surrecall ingest-policy article --mode record -k 3
     """
@@ -54,7 +53,7 @@ def ingest_policy(
     if as_json:
         _render.print_json(context.out, found)
         return
-    row = {"table": found.table, "mode": found.mode, "wait": found.wait, "set": found.set}
+    row: dict[str, Any] = {"table": found.table, "mode": found.mode, "wait": found.wait, "set": found.set}
     row |= {"k": ", ".join(map(str, found.k)), "retrievers": ", ".join(found.retrievers), "pending": found.pending}
     context.show(_render.table([row], tuple(row)))
     if found.mode != "off" and not found.known:
