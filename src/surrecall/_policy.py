@@ -36,10 +36,9 @@ _LEASE = "RETURN { held: fn::ingest_held(), until: ingest_lease:head.until, pend
 _NEWEST = "SELECT VALUE id FROM evaluation WHERE trigger = 'ingest' AND started >= $from ORDER BY started DESC LIMIT 1"
 # a server that works takes a change up within seconds
 _LEFT = """
-IF fn::ingest_pending() = 0 { RETURN false };
-IF !$background { RETURN true };
-LET $long_ago = time::now() - 1m;
-RETURN !fn::ingest_held() AND (SELECT VALUE id FROM corpus_change WHERE evaluation = NONE AND at > $long_ago LIMIT 1).len() = 0;
+LET $lately = time::now() - 1m;
+LET $fresh = (SELECT VALUE id FROM corpus_change WHERE evaluation = NONE AND at > $lately LIMIT 1);
+RETURN fn::ingest_pending() > 0 AND (!$background OR (!fn::ingest_held() AND $fresh.len() = 0));
 """
 # how often a corpus that keeps changing is read again for its state; without one it is read at each evaluation
 _READINGS = 3

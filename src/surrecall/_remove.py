@@ -9,6 +9,7 @@ from surrecall import _inventory, _quoting
 from surrecall._database import Database
 from surrecall._errors import SchemaError, SurrecallError, UsageError
 from surrecall._render import record_text
+from surrecall._retry import retried
 
 # the assertion that the corpus files put on a vector field, letter for letter, and nothing that somebody wrote himself
 _ASSERTION = re.compile(
@@ -87,7 +88,8 @@ def remove(database: Database, planned: Plan, *, force: bool = False) -> list[Re
         )
     statements = "; ".join(removal.statement for removal in planned.removals)
     try:
-        database.run_as_written(f"BEGIN; {statements}; COMMIT;")
+        # an evaluation in the background may be at its last steps
+        retried(lambda: database.run_as_written(f"BEGIN; {statements}; COMMIT;"))
     except SurrecallError as error:
         raise SchemaError(
             f"the database refused, nothing was removed: {error.message}",
