@@ -375,13 +375,16 @@ def test_evaluations_of_another_corpus_are_told_apart(watched: Database) -> None
         watched.run("CREATE type::record('article', $id) SET content = 'zebra', embedding = [1, 0, 0, 0]", id=f"z{number}")
         pending(watched)
     first, second = rounds(watched)
+    compare = "RETURN fn::compare({ sides: [$a, $b], retriever: 'hybrid', k: 3 })"
     assert first["corpus"]["hash"] != second["corpus"]["hash"]
-    told = watched.value("RETURN fn::compare({ sides: [$a, $b], k: 3 })", a=first["id"], b=second["id"])
+    told = watched.value(compare, a=first["id"], b=second["id"])
     assert {tuple(compared["differs"]) for compared in told["comparisons"]} == {("the corpus",)}
     # the same documents again, by whichever way
     watched.run("DELETE article:z1")
     pending(watched)
-    told = watched.value("RETURN fn::compare({ sides: [$a, $b], k: 3 })", a=first["id"], b=rounds(watched)[-1]["id"])
+    told = watched.value(
+        "RETURN fn::compare({ sides: [$a, $b], retriever: 'hybrid', k: 3 })", a=first["id"], b=rounds(watched)[-1]["id"]
+    )
     assert {tuple(compared["differs"]) for compared in told["comparisons"]} == {()}
 
 

@@ -184,6 +184,15 @@ class Corpus:
             return [(template, {})]
         return [(index.name, {"index": index}) for index in self.words]
 
+    def _content(self, row: str, table: str) -> str:
+        """What of a row retrieval can see, as a list, a vector as its sum: as text it would cost more than all else."""
+        total = f"IF type::is_array({row}.{self.vector}) {{ math::sum({row}.{self.vector}) }}" if self.vector else None
+        if table == self.vector_table:
+            return f"[{row}.id, {f'{row}.{self.link}, ' if self.link else ''}{total}]"
+        names = dict.fromkeys([*([self.title] if self.title else []), *self.texts, *([self.linked_by] if self.linked_by else [])])
+        parts = [f"{row}.{name}" for name in ["id", *names]]
+        return f"[{', '.join(parts + ([total] if total and not self.vector_table else []))}]"
+
     def _fill_with(self, own: str, adopted: str) -> str:
         return "surrecall seed" if self.table == "article" else adopted if self.adopted else own
 
@@ -204,9 +213,9 @@ class Corpus:
             text=_quoting.inside(", ".join(self.texts)),
             # NONE or NULL of a field that is not set is no text
             texts=self.texts[0] if len(self.texts) == 1 else f"[{', '.join(self.texts)}]",
-            row_fields=", ".join(f"$row.{name}" for name in dict.fromkeys([*([self.title] if self.title else []), *self.texts])),
+            content=self._content,
             # the tables whose changes change what retrieval can see
-            watched=[_quoting.identifier(name) for name in dict.fromkeys([self.table, self.vector_table or self.table])],
+            watched=dict.fromkeys([self.table, self.vector_table or self.table]),
             vector=self.vector,
             vectors=_quoting.identifier(self.vector_table or self.table),
             dimension=self.dimension,
