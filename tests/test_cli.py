@@ -40,6 +40,7 @@ COMMANDS = (
     "export contexts",
     "snapshot",
     "evaluate",
+    "ingest-policy",
     "questions",
     "retrieve",
     "history",
@@ -328,6 +329,7 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
             "init": ["--adopt"],
             "retriever remove": ["x"],
             "snapshot": ["x"],
+            "ingest-policy": ["article"],
             "export run": ["x", "-r", "bm25"],
         }
         arguments = [*command.split(), *given.get(command, ["x"] if command.startswith("export ") else [])]
