@@ -24,7 +24,7 @@ REFERENCES = {"reject": "REFERENCE ON DELETE REJECT", "unset": "REFERENCE ON DEL
 _OF_TEXT = ("TABLE_words", "search_bm25", "retrieve_bm25")
 _OF_VECTOR = ("TABLE_embedding", "search_vec", "retrieve_vec")
 _OF_BOTH = ("search_hybrid", "retrieve_hybrid", "search_hybrid_floor", "retrieve_hybrid_floor")
-_OF_OWN = ("TABLE", "TABLE_words", "TABLE_embedding")
+_OF_OWN = ("TABLE", "TABLE_words", "TABLE_embedding", "TABLE_guard")
 
 
 @dataclass(frozen=True)
