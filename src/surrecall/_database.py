@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from copy import copy
 from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID
 
 from surrealdb import NotAllowedError, Surreal, SurrealError
 
@@ -115,6 +119,29 @@ class Database:
             raise explain(_THROWN.sub("", text), index)
         return [row["result"] for row in results]
 
+    @property
+    def holds_transactions(self) -> bool:
+        """Whether a transaction can stay open over several statements, which only a websocket carries."""
+        return self.settings.url.startswith(("ws://", "wss://"))
+
+    @contextmanager
+    def undone(self) -> Iterator[Database]:
+        """The same database inside a transaction of its own connection that is cancelled in the end, whatever happens.
+
+        A statement that fails takes back its own writes only, and the transaction goes on.
+        """
+        with self.another() as other:
+            connection = other._connection
+            transaction: UUID = connection.begin()
+            inside = copy(other)
+            inside._connection = _Transaction(connection, transaction)
+            try:
+                yield inside
+            finally:
+                # of a connection that is gone the server cancels what it had begun
+                with suppress(SurrealError, OSError):
+                    connection.cancel(transaction)
+
     def table(self, name: str) -> str:
         """The name that a table of surrecall's goes by in this database; `name` is the one it has in surql/core."""
         return self.settings.names.get(name, name)
@@ -178,6 +205,16 @@ class Database:
         if self.settings.is_embedded:
             return "a surrealkv folder is held by one process at a time, and must be writable"
         return "start one (docker-compose up -d, or surreal start), or check --url"
+
+
+class _Transaction:
+    """A connection whose statements belong to one transaction."""
+
+    def __init__(self, connection: Any, transaction: UUID) -> None:
+        self._connection, self._id = connection, transaction
+
+    def query_raw(self, statements: str, variables: dict[str, Any]) -> Any:
+        return self._connection.query_raw(statements, variables, None, self._id)
 
 
 def _close(connection: Any) -> None:
