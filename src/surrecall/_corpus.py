@@ -24,7 +24,7 @@ REFERENCES = {"reject": "REFERENCE ON DELETE REJECT", "unset": "REFERENCE ON DEL
 _OF_TEXT = ("TABLE_words", "search_bm25", "retrieve_bm25")
 _OF_VECTOR = ("TABLE_embedding", "search_vec", "retrieve_vec")
 _OF_BOTH = ("search_hybrid", "retrieve_hybrid", "search_hybrid_floor", "retrieve_hybrid_floor")
-_OF_OWN = ("TABLE", "TABLE_words", "TABLE_embedding", "TABLE_guard")
+_OF_OWN = ("TABLE", "TABLE_words", "TABLE_embedding")
 
 
 @dataclass(frozen=True)
@@ -205,6 +205,8 @@ class Corpus:
             # NONE or NULL of a field that is not set is no text
             texts=self.texts[0] if len(self.texts) == 1 else f"[{', '.join(self.texts)}]",
             fields=", ".join(dict.fromkeys([*([self.title] if self.title else []), *self.texts])),
+            # the tables whose changes change what retrieval can see
+            watched=[_quoting.identifier(name) for name in dict.fromkeys([self.table, self.vector_table or self.table])],
             vector=self.vector,
             vectors=_quoting.identifier(self.vector_table or self.table),
             dimension=self.dimension,

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _MARK = "surrecall: "
 # the function that a trial of a retriever defines and takes away again
 PROBE = ("retriever_probe_", "sweep_probe_")
+# events that a policy puts on the user's tables, and takes off
+_WATCH = "surrecall_"
 _PARTS = {"fields": "field", "events": "event", "indexes": "index"}
 _REMOVE = {"analyzer": "REMOVE ANALYZER {0}", "field": "REMOVE FIELD {0} ON {1}", "index": "REMOVE INDEX {0} ON {1}"}
 
@@ -40,6 +42,11 @@ class Definition:
         if self.kind == "function":
             return f"fn::{self.name}"
         return f"{self.kind} {self.name}" + (f" of table {self.table}" if self.table else "")
+
+    @property
+    def is_watch(self) -> bool:
+        """Whether it is an event that an ingest policy put on a table of the user's."""
+        return self.kind == "event" and self.is_marked and self.name.startswith(_WATCH)
 
     @property
     def removal(self) -> str | None:

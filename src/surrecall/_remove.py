@@ -43,8 +43,13 @@ def plan(database: Database) -> Plan:
     tables = [found for found in ours if found.kind == "table"]
     names = {table.name for table in tables}
     theirs = [found for found in there.values() if not found.is_ours and found.table not in names]
+    watches = [found for found in there.values() if found.is_watch]
     checked = [found for found in theirs if found.kind == "field" and _assertion(database, found)]
     freed = [Removal(f"the assertion of {found.label}", _without_assertion(found.text)) for found in checked]
+    freed += [
+        Removal(found.label, f"REMOVE EVENT {_quoting.identifier(found.name)} ON {_quoting.identifier(found.table or '')}")
+        for found in watches
+    ]
     removals = [
         Removal(found.label, f"REMOVE TABLE {_quoting.identifier(found.name)}", _inventory.rows(database, found.name))
         for found in tables

@@ -179,7 +179,7 @@ def _differences(wanted: dict[str, _inventory.Definition], there: dict[str, _inv
     findings += [
         Finding("schema", label, "is in the database, and in no file", "remove it, or put its file back")
         for label, found in there.items()
-        if label not in wanted and (found.is_marked or found.table in our_tables)
+        if label not in wanted and (found.is_marked or found.table in our_tables) and not found.is_watch
     ]
     return findings
 
