@@ -46,6 +46,7 @@ COMMANDS = (
     "compare",
     "curve",
     "sweep",
+    "whatif",
     "score",
     "check",
     "bundle",

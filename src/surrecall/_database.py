@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # what a statement says when another one of its transaction failed: the symptom, not the cause
 _CONSEQUENCE = re.compile(r"not executed due to (a failed|a cancelled) transaction", re.IGNORECASE)
-# how the engine introduces the text of a THROW, here or in an event
-_THROWN = re.compile(r"^(Error while processing event \w+: )?An error occurred: ")
+# how the engine introduces the text of a THROW, here, in an event, or in a function below another
+_THROWN = re.compile(r"^((Error while processing event \w+: )?An error occurred: )+")
 _OLDEST_MAJOR = 3
 
 

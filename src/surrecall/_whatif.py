@@ -16,7 +16,7 @@ from surrealdb import RecordID
 from surrecall import _document_file, _evaluation, _fields, _ids, _import_documents, _ingest
 from surrecall._corpus import Corpus
 from surrecall._database import Database
-from surrecall._errors import DataError, SurrecallError, UsageError
+from surrecall._errors import DataError, SchemaError, SurrecallError, UsageError
 from surrecall._faults import Faults
 
 _THERE = "SELECT * FROM $ids"
@@ -217,7 +217,7 @@ def _refused(database: Database, given: _import_documents.Options, plan: _Plan) 
     """The first row that the table refuses, by its line; None when it takes them all, and something else is wrong."""
     written = [change for change in plan.changes if not change.get("delete")]
     try:
-        if _trial(database, written) is None:
+        if isinstance(_trial(database, written), SchemaError | None):
             return None
         for change in written:
             error = _trial(database, [change])

@@ -94,15 +94,10 @@ def _show(context: Context, told: _whatif.WhatIf, metric: str) -> None:
         context.show(_render.table(kept, title="can't be deleted, and left out"))
     context.out.print()
     documents = told.report["documents"]
-    print_counts(
-        context,
-        {
-            "documents would be added": told.added,
-            "documents would be replaced": told.replaced,
-            "documents would be deleted": told.deleted,
-            "documents are there as they are in the file": told.unchanged,
-        },
-    )
+    counts = {"add": told.added, "replace": told.replaced, "delete": told.deleted}
+    does = ", ".join(f"{what} {_render.counted(count, 'document')}" for what, count in counts.items() if count)
+    _say(context, f"it would {does or 'change nothing'}")
+    print_counts(context, {"documents are there as in the file": told.unchanged})
     _say(context, f"{documents['before']} documents now, {documents['after']} with the change; nothing is stored")
 
 
@@ -114,8 +109,6 @@ def _warn(context: Context, told: _whatif.WhatIf, table: str) -> None:
     lines = [f"{name} failed on a question, which is in no figure: {message}" for name, message in failed.items()]
     if left_out:
         lines.append(f"{_render.counted(left_out, 'question')} left out: the retriever failed, or a delete takes a label")
-    if told.forbidden:
-        lines.append(f"{_render.counted(len(told.forbidden), 'delete')} left out: labels keep the documents")
     if told.stale_vectors:
         lines.append(f"{told.stale_vectors} documents would keep the vector of their old text; give --vectors")
     if told.without_vector:
