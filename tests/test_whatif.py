@@ -272,7 +272,7 @@ def test_the_command(home: tuple[Any, Path, dict[str, str]]) -> None:
     assert shown.returncode == 0, shown.stderr
     assert "hybrid     3          8   0.833  0.792      -0.042      0      1" in shown.stdout
     assert re.search(r"^hybrid +3 +signin +I can't get into my account +0\.667 +0\.333$", shown.stdout, re.MULTILINE)
-    assert "0.792 is below the minimum" in shown.stdout
+    assert "hybrid: 0.792 is below the minimum of 0.8" in shown.stdout
     assert "track_order  my parcel hasn't arrived yet" in shown.stdout
     assert "10 documents now, 11 with the change; nothing is stored" in shown.stdout
     assert max(len(line.rstrip()) for line in shown.stdout.splitlines()) <= 80

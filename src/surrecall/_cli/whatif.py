@@ -85,7 +85,7 @@ def _show(context: Context, told: _whatif.WhatIf, metric: str) -> None:
             context.show(_render.table(found[:_SHOWN], columns, title=what))
             if len(found) > _SHOWN:
                 _say(context, f"the first {_SHOWN} of {len(found)}; --json has all")
-    show_floors(context, told.report["floors"], title="floors")
+    show_floors(context, told.report["floors"])
     if told.forbidden:
         context.out.print()
         kept = [
