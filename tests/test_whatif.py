@@ -240,7 +240,7 @@ def test_a_transaction_that_is_left_by_an_error_leaves_nothing(help_centre: Data
             inside.run("INSERT INTO article $rows", rows=[HARMLESS])
             assert inside.value("RETURN record::exists(article:zebra)")
             assert not help_centre.value("RETURN record::exists(article:zebra)")
-            # a statement that fails takes back its own writes, and the transaction goes on
+            # a statement that fails does not end it
             with pytest.raises(SurrecallError):
                 inside.run("INSERT INTO article $rows", rows=[PLANTED | {"embedding": [0, 0, 0, 0]}])
             assert inside.value("RETURN record::exists(article:zebra)")
@@ -263,7 +263,7 @@ def test_other_names_of_tables_are_seen_through(pytestconfig: pytest.Config, eng
         assert database.value("RETURN fn::guard()")["note"] is None
 
 
-def test_the_command(home: tuple[Any, Path, dict[str, str]]) -> None:
+def test_the_command(home: tuple[Settings, Path, dict[str, str]]) -> None:
     settings, project, env = home
     (project / "docs.csv").write_text(HEAD + BAD_LINE.rstrip() + ",\ntrack_order,,,,true\n", encoding="utf-8")
     with Database(settings) as database:
@@ -297,3 +297,15 @@ def test_a_table_that_is_not_there_sends_to_apply(tmp_path: Path) -> None:
     refused = surrecall("whatif", "docs.csv", cwd=tmp_path, env=env)
     assert refused.returncode == 3
     assert "surrecall apply" in refused.stderr
+
+
+def test_the_table_of_the_documentation(home: tuple[Settings, Path, dict[str, str]]) -> None:
+    _, project, env = home
+    text = (ROOT / "docs" / "guard.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    (file,) = [part for part in blocks if part.startswith("id,title,text,embedding,delete")]
+    (shown,) = [part for part in blocks if part.startswith("recall\n")]
+    assert "surrecall whatif docs.csv -k 3\n" in text
+    (project / "docs.csv").write_text(file, encoding="utf-8")
+    printed = surrecall("whatif", "docs.csv", "-k", "3", cwd=project, env=env).stdout
+    assert "\n".join(line.rstrip() for line in printed.splitlines()) == shown.rstrip()

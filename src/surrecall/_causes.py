@@ -57,7 +57,8 @@ def explain(text: str, statement: int | None = None) -> SurrecallError:
         return SchemaError(f"the function fn::{missing[1]} does not exist", step, statement)
     if text.startswith(_REFUSAL):
         # whole: each floor that breaks is a part of it
-        return GuardError(text, "surrecall whatif FILE shows what the documents would change, question by question", statement)
+        hint = "nothing of it is stored; surrecall whatif FILE shows what documents would change, question by question"
+        return GuardError(text, hint, statement)
     for pattern, kind, hint in _CAUSES:
         if pattern.match(text):
             message, _, told = text.partition("; ")

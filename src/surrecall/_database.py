@@ -128,7 +128,7 @@ class Database:
     def undone(self) -> Iterator[Database]:
         """The same database inside a transaction of its own connection that is cancelled in the end, whatever happens.
 
-        A statement that fails takes back its own writes only, and the transaction goes on.
+        A statement that fails ends neither it nor takes back what it had written by then.
         """
         with self.another() as other:
             connection = other._connection

@@ -1,9 +1,9 @@
-"""What the guard costs: one article into the help centre with fn::guard() before COMMIT over the same without, in alternating pairs.
+"""What the guard costs: one article into the help centre with fn::guard() before COMMIT over the same without, by pairs.
 
     python tests/benchmarks/guard.py --url ws://127.0.0.1:8000 --pairs 9
 
-Floors on one retriever and on all three; then with ten times the questions, which gives the cost of a question. The articles are taken out again, in neither
-time.
+Floors on one retriever and on all three; then with ten times the questions, which gives the cost of a question. The articles are
+taken out again, in neither time.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from surrecall._retry import retried
 _ROOT = Path(__file__).parents[2]
 _WITHOUT = "BEGIN; INSERT INTO article $row RETURN NONE; COMMIT;"
 _WITH = "BEGIN; INSERT INTO article $row RETURN NONE; fn::guard(); COMMIT;"
-_COPIES = (
-    "FOR $copy IN array::range(1, 10) { FOR $row IN $rows { CREATE question CONTENT object::remove($row, 'id') RETURN NONE } }"
-)
+_COPIES = """
+FOR $copy IN array::range(1, 10) {
+  FOR $row IN $rows { CREATE question CONTENT object::remove($row, 'id') RETURN NONE };
+};
+"""
 
 
 def pairs(database: Database, count: int) -> tuple[list[float], list[float]]:
