@@ -11,6 +11,7 @@ from surrecall._errors import DatabaseError, DataError, GuardError, SchemaError,
 _NO_FUNCTION = re.compile(r"(?:Function|The function) 'fn::([^']+)' (?:not found|does not exist)")
 _APPLY = "surrecall apply"
 _REFUSAL = "the guard refuses this transaction"
+_AFTER_REFUSAL = "nothing of it is stored; surrecall whatif FILE shows what documents would change, question by question"
 _BEGUN = "another import of this run has just begun; surrecall history shows it when it is done"
 _LOGIN = "give --user and SURREAL_PASSWORD (or SURREAL_USER and SURREAL_PASSWORD)"
 
@@ -57,8 +58,7 @@ def explain(text: str, statement: int | None = None) -> SurrecallError:
         return SchemaError(f"the function fn::{missing[1]} does not exist", step, statement)
     if text.startswith(_REFUSAL):
         # whole: each floor that breaks is a part of it
-        hint = "nothing of it is stored; surrecall whatif FILE shows what documents would change, question by question"
-        return GuardError(text, hint, statement)
+        return GuardError(text, _AFTER_REFUSAL, statement)
     for pattern, kind, hint in _CAUSES:
         if pattern.match(text):
             message, _, told = text.partition("; ")
