@@ -58,7 +58,7 @@ COMMANDS = (
 )
 CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "score", "bundle", "retriever list"))
 # a folder without a project is said before a missing address
-ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test")
+ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test", "whatif")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
