@@ -47,6 +47,7 @@ COMMANDS = (
     "compare",
     "curve",
     "sweep",
+    "whatif",
     "score",
     "check",
     "bundle",
@@ -58,7 +59,7 @@ COMMANDS = (
 )
 CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "score", "bundle", "retriever list"))
 # a folder without a project is said before a missing address
-ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test")
+ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test", "whatif")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from copy import copy
 from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID
 
 from surrealdb import NotAllowedError, Surreal, SurrealError
 
@@ -19,8 +23,8 @@ if TYPE_CHECKING:
 
 # what a statement says when another one of its transaction failed: the symptom, not the cause
 _CONSEQUENCE = re.compile(r"not executed due to (a failed|a cancelled) transaction", re.IGNORECASE)
-# how the engine introduces the text of a THROW, here or in an event
-_THROWN = re.compile(r"^(Error while processing event \w+: )?An error occurred: ")
+# how the engine introduces the text of a THROW, here, in an event, or in a function below another
+_THROWN = re.compile(r"^((Error while processing event \w+: )?An error occurred: )+")
 _OLDEST_MAJOR = 3
 
 
@@ -115,6 +119,29 @@ class Database:
             raise explain(_THROWN.sub("", text), index)
         return [row["result"] for row in results]
 
+    @property
+    def holds_transactions(self) -> bool:
+        """Whether a transaction can stay open over several statements, which only a websocket carries."""
+        return self.settings.url.startswith(("ws://", "wss://"))
+
+    @contextmanager
+    def undone(self) -> Iterator[Database]:
+        """The same database inside a transaction of its own connection that is cancelled in the end, whatever happens.
+
+        A statement that fails ends neither it nor takes back what it had written by then.
+        """
+        with self.another() as other:
+            connection = other._connection
+            transaction: UUID = connection.begin()
+            inside = copy(other)
+            inside._connection = _Transaction(connection, transaction)
+            try:
+                yield inside
+            finally:
+                # of a connection that is gone the server cancels what it had begun
+                with suppress(SurrealError, OSError):
+                    connection.cancel(transaction)
+
     def table(self, name: str) -> str:
         """The name that a table of surrecall's goes by in this database; `name` is the one it has in surql/core."""
         return self.settings.names.get(name, name)
@@ -178,6 +205,16 @@ class Database:
         if self.settings.is_embedded:
             return "a surrealkv folder is held by one process at a time, and must be writable"
         return "start one (docker-compose up -d, or surreal start), or check --url"
+
+
+class _Transaction:
+    """A connection whose statements belong to one transaction."""
+
+    def __init__(self, connection: Any, transaction: UUID) -> None:
+        self._connection, self._id = connection, transaction
+
+    def query_raw(self, statements: str, variables: dict[str, Any]) -> Any:
+        return self._connection.query_raw(statements, variables, None, self._id)
 
 
 def _close(connection: Any) -> None:

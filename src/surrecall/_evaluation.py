@@ -156,6 +156,14 @@ def resume(database: Database, *, jobs: int = 1, progress: Progress = lambda _do
     return _drive(database, database.value("SELECT * FROM ONLY $evaluation", evaluation=found[0]), jobs, progress)
 
 
+def answer_all(database: Database, row: dict[str, Any], progress: Progress = lambda _done, _all: None) -> None:
+    """Ask what an evaluation has yet to ask, over this one connection, and store the answers; no run is made of them."""
+    board = _Board(_missing(database, row["id"]), len(row["calls"]) * len(row["questions"]), progress)
+    for call in board.calls:
+        board.count(_sample(database, call))
+    _answer_all([database], board)
+
+
 def finish(database: Database, row: dict[str, Any]) -> Evaluation:
     """Work out the runs of an evaluation whose answers are all there, and close it."""
     _draft([database], row, threading.Event())

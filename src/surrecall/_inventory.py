@@ -18,6 +18,8 @@ _MARK = "surrecall: "
 API = "/surrecall/"
 # the function that a trial of a retriever defines and takes away again
 PROBE = ("retriever_probe_", "sweep_probe_")
+# events that a policy puts on the user's tables, and takes off
+_WATCH = "surrecall_"
 _PARTS = {"fields": "field", "events": "event", "indexes": "index"}
 # events that a policy puts on the user's tables, and takes off
 _WATCH = "surrecall_"

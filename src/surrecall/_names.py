@@ -33,6 +33,9 @@ TABLES = (
     "ingest_step",
     "ingest_wake",
     "eval_floor",
+    "eval_baseline",
+    "eval_guard",
+    "ingest_policy",
 )
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FUNCTION = re.compile(r"fn::[a-z_][a-z0-9_]*(::[a-z_][a-z0-9_]*)*")

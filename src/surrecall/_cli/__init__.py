@@ -42,6 +42,7 @@ from surrecall._cli import (
     seed,
     snapshot,
     sweep,
+    whatif,
 )
 from surrecall._cli._app import app
 from surrecall._errors import ExitCode
@@ -84,6 +85,7 @@ __all__ = [
     "seed",
     "snapshot",
     "sweep",
+    "whatif",
 ]
 
 
