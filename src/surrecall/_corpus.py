@@ -150,7 +150,7 @@ class Corpus:
         return bool(self.words)
 
     def render(self, extra: Sequence[_retrievers.Retriever] = ()) -> list[_files.SourceFile]:
-        """The files of surql/corpus for this table, by name; retrieve.surql is made from retrievers.toml, floors.surql from floors.toml.
+        """The files of surql/corpus for this table, by name; retrieve.surql and floors.surql are made from the .toml files.
 
         `extra` are retrievers beside the ones of its indexes.
         """

@@ -71,7 +71,9 @@ def entry(floor: Floor) -> str:
 
 def _floor(name: str, entries: object, known: Known, source: str) -> Floor:
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{source}: {name!r} can't be the name of a floor", "letters, digits, _ + . - after a first letter, at most 128")
+        raise UsageError(
+            f"{source}: {name!r} can't be the name of a floor", "letters, digits, _ + . - after a first letter, at most 128"
+        )
     if not isinstance(entries, dict):
         raise UsageError(f"{source}: {name} is no table", f"write [{name}] on a line of its own")
     for key, value in entries.items():

@@ -33,8 +33,8 @@ _ROWS = {
 class Applied:
     """What apply did: counts of what is in force now, and how many definitions are new or changed.
 
-    `regenerated` are the files that were made anew from another one, by the name of that one; `left_alone` are definitions of the user's that differ from the
-    files and stay as they are.
+    `regenerated` are the files that were made anew, by the name of the one they are made from; `left_alone` are definitions of
+    the user's that differ from the files and stay as they are.
     """
 
     files: int
@@ -113,8 +113,7 @@ def _require_written_names(project: Path) -> None:
 
 
 def regenerate(project: Path) -> dict[str, str]:
-    """Make retrieve.surql and floors.surql anew where retrievers.toml and floors.toml say something else; those that were written,
-    by the name of their source."""
+    """Make retrieve.surql and floors.surql anew where their .toml says something else; what was written, by the name of that."""
     written = {}
     for source, made, text in _generated(project):
         if made.is_file() and _files.read(made) == text:

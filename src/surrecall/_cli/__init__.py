@@ -8,6 +8,9 @@ from io import TextIOWrapper
 
 from surrecall._cli import (
     apply,
+    baseline_export,
+    baseline_list,
+    baseline_set,
     bundle,
     check,
     compare,
@@ -22,6 +25,7 @@ from surrecall._cli import (
     export_labels,
     export_questions,
     export_run,
+    gate,
     history,
     import_collection,
     import_documents,
@@ -41,6 +45,7 @@ from surrecall._cli import (
     seed,
     snapshot,
     sweep,
+    watch,
 )
 from surrecall._cli._app import app
 from surrecall._errors import ExitCode
@@ -48,6 +53,9 @@ from surrecall._errors import ExitCode
 __all__ = [
     "app",
     "apply",
+    "baseline_export",
+    "baseline_list",
+    "baseline_set",
     "bundle",
     "check",
     "compare",
@@ -62,6 +70,7 @@ __all__ = [
     "export_labels",
     "export_questions",
     "export_run",
+    "gate",
     "history",
     "import_collection",
     "import_documents",
@@ -82,6 +91,7 @@ __all__ = [
     "seed",
     "snapshot",
     "sweep",
+    "watch",
 ]
 
 
