@@ -47,6 +47,11 @@ COMMANDS = (
     "curve",
     "sweep",
     "score",
+    "gate",
+    "baseline set",
+    "baseline list",
+    "baseline export",
+    "watch",
     "check",
     "bundle",
     "remove",
@@ -329,6 +334,8 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
             "retriever remove": ["x"],
             "snapshot": ["x"],
             "export run": ["x", "-r", "bm25"],
+            "baseline set": ["x"],
+            "baseline export": ["x"],
         }
         arguments = [*command.split(), *given.get(command, ["x"] if command.startswith("export ") else [])]
         done = surrecall(*arguments, cwd=tmp_path)

@@ -94,9 +94,9 @@ def follow(database: Database, start: datetime | None, timeout: float | None, wa
 def run_command(command: str, payload: dict[str, Any]) -> str | None:
     """Run a command with the payload as JSON on its input; what went wrong, None when nothing did."""
     try:
-        done = subprocess.run(
-            shlex.split(command), input=json.dumps(payload, ensure_ascii=False), text=True, timeout=_COMMAND_SECONDS, check=False
-        )
+        line = json.dumps(payload, ensure_ascii=False) + "
+"
+        done = subprocess.run(shlex.split(command), input=line, text=True, timeout=_COMMAND_SECONDS, check=False)
     except (OSError, ValueError) as error:
         return f"--run can't be started: {error}"
     except subprocess.TimeoutExpired:
