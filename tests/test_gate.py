@@ -11,7 +11,7 @@ import pytest
 from surrealdb import RecordID
 
 from conftest import ROOT
-from surrecall import Database, DataError, Options, SurrecallError, UsageError, _baseline, _gate, evaluate
+from surrecall import Database, DataError, Options, SurrecallError, UsageError, _baseline, _gate, _render, evaluate
 from surrecall._export.output import Output
 from test_comparison import named, put, without_none
 from test_evaluation import define_retriever
@@ -146,7 +146,7 @@ def test_no_evaluation_at_all_fails(schema: Database) -> None:
 def test_a_missing_arm_fails(schema: Database) -> None:
     now = evaluated(schema, 1)
     floor(schema, retriever="hybrid", minimum=0)
-    assert reasons(gate(schema, evaluations=[now])) == [f"is not in {now.table_name}:{now.id}, which asked one"]
+    assert reasons(gate(schema, evaluations=[now])) == [f"is not in {_render.record_text(now)}, which asked one"]
     floor(schema, retriever="hybird", minimum=0)
     assert reasons(gate(schema, evaluations=[now]))[0].startswith(
         "no retriever is named hybird; there are: bm25, hybrid, vector; did you mean hybrid?"
@@ -205,7 +205,7 @@ def test_an_evaluation_that_is_not_whole_fails(schema: Database) -> None:
     told = gate(schema, evaluations=[failed])
     assert [row["reasons"] for row in told["floors"]] == [["failed on 1 question, first on question:b: broken"], []]
     assert told["faults"] == [
-        f"evaluation:{failed.id} failed: at least one answer is an error, or golden set or definitions changed meanwhile"
+        f"{_render.record_text(failed)} failed: at least one answer is an error, or golden set or definitions changed meanwhile"
     ]
     # the other retriever's floor holds, the gate does not
     schema.run("DELETE eval_floor:f")
@@ -308,11 +308,12 @@ def test_last_is_not_one_that_fell_itself(schema: Database) -> None:
 
 def alert(database: Database, evaluation: RecordID) -> list[dict[str, Any]]:
     """The alerts of an evaluation, written as when it is completed."""
-    return database.value(
+    rows: list[dict[str, Any]] = database.value(
         "LET $alerts = fn::evaluation_alerts($e); FOR $alert IN $alerts { CREATE eval_alert CONTENT $alert };"
         "SELECT * FROM eval_alert WHERE evaluation = $e ORDER BY floor",
         e=evaluation,
-    )  # type: ignore[no-any-return]
+    )
+    return rows
 
 
 def test_a_baseline_is_appended_to_and_only_complete_ones_serve(schema: Database) -> None:
@@ -377,7 +378,7 @@ def test_a_file_without_the_retriever_or_the_question_or_with_other_labels(schem
         return found
 
     floor(schema, drop=0.1)
-    name = before.id
+    name = str(before.id)
     assert against(lambda _: None) == ["0.5 is 0.5 below the baseline of 1, more than 0.1"]
     assert against(lambda file: file["questions"].pop()) == []
     assert against(lambda file: file["questions"].clear()) == [

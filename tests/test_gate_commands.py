@@ -300,9 +300,7 @@ def test_watching_tells_a_command_and_an_address(centre: Run, target: Settings, 
     assert [line["kind"] for line in lines] == ["evaluation", "evaluation", "alert"]
 
 
-def test_what_fails_is_said_and_the_watch_goes_on(
-    centre: Run, target: Settings, hook: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_fails_is_said_and_the_watch_goes_on(centre: Run, target: Settings, hook: Endpoint) -> None:  # noqa: F811
     with Database(target) as database:
         broken_floor(database)
         for _ in range(2):

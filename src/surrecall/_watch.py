@@ -94,8 +94,7 @@ def follow(database: Database, start: datetime | None, timeout: float | None, wa
 def run_command(command: str, payload: dict[str, Any]) -> str | None:
     """Run a command with the payload as JSON on its input; what went wrong, None when nothing did."""
     try:
-        line = json.dumps(payload, ensure_ascii=False) + "
-"
+        line = json.dumps(payload, ensure_ascii=False) + "\n"
         done = subprocess.run(shlex.split(command), input=line, text=True, timeout=_COMMAND_SECONDS, check=False)
     except (OSError, ValueError) as error:
         return f"--run can't be started: {error}"
