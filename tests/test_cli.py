@@ -49,6 +49,11 @@ COMMANDS = (
     "sweep",
     "whatif",
     "score",
+    "gate",
+    "baseline set",
+    "baseline list",
+    "baseline export",
+    "watch",
     "check",
     "bundle",
     "remove",
@@ -332,6 +337,8 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
             "snapshot": ["x"],
             "ingest-policy": ["article"],
             "export run": ["x", "-r", "bm25"],
+            "baseline set": ["x"],
+            "baseline export": ["x"],
         }
         arguments = [*command.split(), *given.get(command, ["x"] if command.startswith("export ") else [])]
         done = surrecall(*arguments, cwd=tmp_path)

@@ -25,7 +25,8 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"k = \d+ is more than the pool", UsageError, None),
         (r"no retriever named |\S+ is a registered retriever", UsageError, None),
         (r"no metric named |no evaluation |(compare|sweep) (takes|has|needs) |slices (are|have) ", UsageError, None),
-        (r"nothing to (compare|read): ", DataError, None),
+        (r"nothing to (compare|read): |no baseline is made of ", DataError, None),
+        (r"no baseline named |gate (takes|has) ", UsageError, None),
         (
             r"Database index `evaluation_import_once` already contains",
             DataError,

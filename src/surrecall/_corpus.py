@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jinja2
 
-from surrecall import _files, _names, _quoting, _retrievers
+from surrecall import _files, _floors, _names, _quoting, _retrievers
 from surrecall._errors import UsageError
 
 _TEMPLATES = Path(__file__).parent / "templates" / "corpus"
@@ -150,7 +150,7 @@ class Corpus:
         return bool(self.words)
 
     def render(self, extra: Sequence[_retrievers.Retriever] = ()) -> list[_files.SourceFile]:
-        """The files of surql/corpus for this table, by name; retrieve.surql is made from retrievers.toml.
+        """The files of surql/corpus for this table, by name; retrieve.surql and floors.surql are made from the .toml files.
 
         `extra` are retrievers beside the ones of its indexes.
         """
@@ -169,7 +169,10 @@ class Corpus:
         registry = "\n\n".join([next(file.text for file in files if file.name == name).rstrip(), *entries]) + "\n"
         files = sorted((_files.SourceFile(name, registry) if file.name == name else file for file in files), key=_by_name)
         dispatcher = _retrievers.compile_dispatcher(_retrievers.parse(registry), self.names)
-        return [*files, _files.SourceFile(Path(_files.DISPATCHER_FILE).name, dispatcher)]
+        # it has only comments yet
+        rows = _floors.compile_rows([], self.names)
+        made = {_files.DISPATCHER_FILE: dispatcher, _files.FLOOR_ROWS_FILE: rows}
+        return [*files, *(_files.SourceFile(Path(name).name, text) for name, text in made.items())]
 
     def _takes(self, template: str) -> bool:
         if self.adopted and template in _OF_OWN:

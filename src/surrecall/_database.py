@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -149,6 +150,27 @@ class Database:
     def value(self, statements: str, **variables: Any) -> Any:
         """Run statements and give the result of the last one."""
         return self.run(statements, **variables)[-1]
+
+    def notifications(self, table: str, stop: threading.Event) -> Iterator[dict[str, Any]]:
+        """What changes in a table of surrecall's, as a server tells it over ws://, until `stop`.
+
+        Raises DatabaseError when the server goes away, or tells nothing (http://, the embedded engine).
+        """
+        try:
+            live = self._connection.live(self.table(table))
+            # the blocking client waits a tenth of a second at a time, and gives nothing back before something came
+            received = self._connection.subscribe_live(live)
+            reader = threading.Thread(target=self._end_with, args=(live, stop), daemon=True)
+            reader.start()
+            yield from received
+        except (SurrealError, OSError, NotImplementedError) as error:
+            raise DatabaseError(f"{self.settings.url} tells nothing of {table}: {error}", "check that the server runs") from error
+
+    def _end_with(self, live: Any, stop: threading.Event) -> None:
+        """End a live query when it is to stop; its reader then comes to an end too."""
+        stop.wait()
+        with suppress(SurrealError, OSError):
+            self._connection.kill(live)
 
     def _require_there(self, connection: Any) -> None:
         """Raise MissingDatabase with what there is when namespace or database is not; a user who may not look is let through."""

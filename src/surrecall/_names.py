@@ -36,6 +36,7 @@ TABLES = (
     "eval_baseline",
     "eval_guard",
     "ingest_policy",
+    "eval_alert",
 )
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FUNCTION = re.compile(r"fn::[a-z_][a-z0-9_]*(::[a-z_][a-z0-9_]*)*")

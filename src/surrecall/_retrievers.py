@@ -7,12 +7,13 @@ import re
 import tomllib
 from dataclasses import dataclass
 
-from surrecall import _expressions, _names, _quoting
+from surrecall import _expressions, _names, _quoting, _toml_tables
 from surrecall._errors import UsageError
 
 # the names of eval_run and of the keys of fn::evaluate; `k` is a key of its own there
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+.-]{0,63}")
 _RESERVED = ("k",)
+_SOURCE = "retrievers.toml"
 _FIELD = re.compile(r"\$question\.(text|embedding)\b")
 # a match or a search for neighbours in the expression itself
 _SEARCHES = re.compile(r"@\d*(?:,\s*(?:OR|AND))?@|<\|")
@@ -41,7 +42,7 @@ class Retriever:
     on_ingest: bool = False
 
 
-def parse(text: str, source: str = "retrievers.toml") -> list[Retriever]:
+def parse(text: str, source: str = _SOURCE) -> list[Retriever]:
     """Read the registry, in file order. Raises UsageError naming the retriever and the entry."""
     try:
         tables = tomllib.loads(text)
@@ -74,45 +75,12 @@ def added(text: str, retriever: Retriever) -> str:
 
     Raises UsageError when the file is written in a way that can't be edited.
     """
-    end = "\r\n" if "\r\n" in text else "\n"
-    made = entry(retriever).replace("\n", end)
-    block = _block(text, retriever.name)
-    before, after = (text[: block[0]], text[block[1] :]) if block else (f"{text.rstrip()}{end}{end}", "")
-    changed = f"{before}{made}{end}{after}"
-    return _checked(changed, text, retriever.name, tomllib.loads(made)[retriever.name])
+    return _toml_tables.put(text, retriever.name, entry(retriever), _SOURCE)
 
 
 def removed(text: str, name: str) -> str:
     """The registry without one retriever; the rest stays as it is. Raises UsageError when the file can't be edited."""
-    block = _block(text, name)
-    changed = text if block is None else text[: block[0]] + text[block[1] :].lstrip("\r\n")
-    return _checked(changed, text, name, None)
-
-
-def _block(text: str, name: str) -> tuple[int, int] | None:
-    """Where the lines of a table are: from its header to its last entry; what stands before the next header is that one's."""
-    headers = [(match.start(), match[0].strip()) for match in _HEADER.finditer(text)]
-    for index, (start, header) in enumerate(headers):
-        if list(tomllib.loads(header.partition("#")[0])) == [name]:
-            stop = headers[index + 1][0] if index + 1 < len(headers) else len(text)
-            lines = text[start:stop].splitlines(keepends=True)
-            while len(lines) > 1 and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
-                lines.pop()
-            return start, start + sum(map(len, lines))
-    return None
-
-
-def _checked(changed: str, before: str, name: str, wanted: object) -> str:
-    """The changed text, once it is sure that it says what it should and nothing else."""
-    expected = tomllib.loads(before.removeprefix("\ufeff")) | {name: wanted}
-    if wanted is None:
-        del expected[name]
-    try:
-        if tomllib.loads(changed.removeprefix("\ufeff")) == expected:
-            return changed
-    except tomllib.TOMLDecodeError:
-        pass
-    raise UsageError(f"retrievers.toml writes {name} in a way that is not edited here", "edit it by hand, then surrecall apply")
+    return _toml_tables.taken_out(text, name, _SOURCE)
 
 
 def writes(retriever: Retriever) -> str | None:
@@ -162,7 +130,6 @@ def compile_dispatcher(retrievers: list[Retriever], names: _names.Names | None =
 
 _ROWS = "-- the rows"
 _CHAIN = "  -- the chain"
-_HEADER = re.compile(r"^[ \t]*\[[^\[\r\n][^\r\n]*\][ \t]*(#[^\r\n]*)?\r?$", re.MULTILINE)
 
 
 def _rows(retrievers: list[Retriever], table: str) -> str:

@@ -8,6 +8,9 @@ from io import TextIOWrapper
 
 from surrecall._cli import (
     apply,
+    baseline_export,
+    baseline_list,
+    baseline_set,
     bundle,
     check,
     compare,
@@ -22,6 +25,7 @@ from surrecall._cli import (
     export_labels,
     export_questions,
     export_run,
+    gate,
     history,
     import_collection,
     import_documents,
@@ -42,6 +46,7 @@ from surrecall._cli import (
     seed,
     snapshot,
     sweep,
+    watch,
     whatif,
 )
 from surrecall._cli._app import app
@@ -50,6 +55,9 @@ from surrecall._errors import ExitCode
 __all__ = [
     "app",
     "apply",
+    "baseline_export",
+    "baseline_list",
+    "baseline_set",
     "bundle",
     "check",
     "compare",
@@ -64,6 +72,7 @@ __all__ = [
     "export_labels",
     "export_questions",
     "export_run",
+    "gate",
     "history",
     "import_collection",
     "import_documents",
@@ -85,6 +94,7 @@ __all__ = [
     "seed",
     "snapshot",
     "sweep",
+    "watch",
     "whatif",
 ]
 
