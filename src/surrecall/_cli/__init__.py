@@ -8,6 +8,7 @@ from io import TextIOWrapper
 
 from surrecall._cli import (
     apply,
+    blame,
     bundle,
     check,
     compare,
@@ -30,6 +31,7 @@ from surrecall._cli import (
     import_run,
     import_snapshot,
     init,
+    prune,
     questions,
     remove,
     retrieve,
@@ -41,6 +43,7 @@ from surrecall._cli import (
     seed,
     snapshot,
     sweep,
+    trend,
 )
 from surrecall._cli._app import app
 from surrecall._errors import ExitCode
@@ -48,6 +51,7 @@ from surrecall._errors import ExitCode
 __all__ = [
     "app",
     "apply",
+    "blame",
     "bundle",
     "check",
     "compare",
@@ -71,6 +75,7 @@ __all__ = [
     "import_snapshot",
     "init",
     "main",
+    "prune",
     "questions",
     "remove",
     "retrieve",
@@ -82,6 +87,7 @@ __all__ = [
     "seed",
     "snapshot",
     "sweep",
+    "trend",
 ]
 
 
