@@ -10,7 +10,7 @@ from surrealdb import RecordID
 
 from surrecall import Database, DataError, Options, Settings, SurrecallError, _blame, evaluate
 from test_cli import Run, run, seeded, target  # noqa: F401
-from test_trend import without_none
+from test_trend import PLANT, without_none
 
 _PUT = """
 LET $made = (CREATE ONLY evaluation CONTENT {
@@ -28,11 +28,6 @@ RETURN $made.id;
 """
 _CHANGE = "CREATE corpus_change SET document = $document, action = $action, at = <datetime> $at, hash = 'x'"
 DAY = "2026-03-0{}T10:00:00Z"
-PLANT = """
-CREATE corpus_change SET document = article:spam, action = 'CREATE', hash = 'x';
-CREATE article:spam SET title = 'Spam', content = question:money_back.text + ' ' + question:signin.text,
-  embedding = question:money_back.embedding;
-"""
 
 
 def doc(name: str) -> RecordID:

@@ -16,6 +16,12 @@ from surrecall._cli import _chart
 from test_cli import Run, run, seeded, target  # noqa: F401
 from test_comparison import put
 
+PLANT = """
+CREATE corpus_change SET document = article:spam, action = 'CREATE', hash = 'x';
+CREATE article:spam SET title = 'Spam', content = question:money_back.text + ' ' + question:signin.text,
+  embedding = question:money_back.embedding;
+"""
+
 _RUN = """
 CREATE eval_run CONTENT {
   retriever: $retriever, k: $k, recall: $recall, questions: $questions, at: <datetime> $at, evaluation: $evaluation, ndcg: $ndcg,
@@ -387,3 +393,32 @@ def test_the_command(seeded: Run, target: Settings) -> None:  # noqa: F811
     assert "no zone is named Mars" in seeded("trend", "--zone", "Mars", code=2).stderr
     assert "did you mean hybrid?" in seeded("trend", "-r", "hybird", code=2).stderr
     assert "a trend takes days or since" in seeded("trend", "--days", "3", "--since", "2026-01-01", code=2).stderr
+
+
+def test_what_the_page_shows(seeded: Run, target: Settings) -> None:  # noqa: F811
+    printed = re.findall(r"```text\n(.*?)```", (ROOT / "docs" / "trends.md").read_text(encoding="utf-8"), re.DOTALL)
+
+    def said(text: str) -> str:
+        """Without what differs each time: moments, ids of evaluations, the blanks that fill a line."""
+        text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "MOMENT", text)
+        return "\n".join(line.rstrip() for line in re.sub(r"\b[a-z0-9]{20}\b", "ID", text).splitlines())
+
+    with Database(target) as database:
+        for day, recall, questions in (
+            ("2026-02-02", 0.875, 8),
+            ("2026-02-09", 0.854, 8),
+            ("2026-02-16", 0.833, 8),
+            ("2026-02-16", 0.875, 8),
+            ("2026-03-02", 0.62, 40),
+            ("2026-03-16", 0.65, 40),
+        ):
+            write(database, f"{day}T10:00:00Z", recall, questions=questions)
+        first = evaluate(database, Options([1, 3])).row["id"]
+        database.run(PLANT)
+        second = evaluate(database, Options([1, 3])).row["id"]
+    shown = [
+        seeded("trend", "-r", "hybrid", "-k", "3", "--since", "2026-02-01", "--until", "2026-03-20"),
+        seeded("blame", f"evaluation:{first.id}", f"evaluation:{second.id}", "-r", "bm25", "-k", "3"),
+        seeded("prune", "--keep-days", "0", "--dry-run"),
+    ]
+    assert [said(one.stdout).rstrip() for one in shown] == [said(text).rstrip() for text in printed]
