@@ -27,6 +27,12 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"no metric named |no evaluation |(compare|sweep) (takes|has|needs) |slices (are|have) ", UsageError, None),
         (r"nothing to (compare|read): |no baseline is made of ", DataError, None),
         (r"no baseline named |gate (takes|has) ", UsageError, None),
+        (r"evaluation:.{1,80} was pruned: |.{1,80} was pruned: \d+ of its answers", DataError, None),
+        (
+            r"a trend (has|is|takes) |a zone is |no zone is |days is a |a day is written |no run (at|of) |blame (has|takes) ",
+            UsageError,
+            None,
+        ),
         (
             r"Database index `evaluation_import_once` already contains",
             DataError,

@@ -37,6 +37,8 @@ TABLES = (
     "eval_guard",
     "ingest_policy",
     "eval_alert",
+    "eval_prune",
+    "eval_trend",
 )
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FUNCTION = re.compile(r"fn::[a-z_][a-z0-9_]*(::[a-z_][a-z0-9_]*)*")

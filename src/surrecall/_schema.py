@@ -18,6 +18,9 @@ _ANY_QUESTION = "RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"
 # how the comment of fn::corpus_names begins
 _NAMES_MARK = "surrecall: {table: of the documents"
 _LEFT_ALONE = "is not what surql/corpus defines, and apply leaves it alone"
+# what a table that is a view has in its definition, and whether it is not what the history gives
+_VIEW = re.compile(r" AS SELECT ")
+_STALE = "RETURN fn::check_trend()"
 _LABELLED = re.compile(r"record<([^>|]+)>")
 # tables whose rows are made from files, how they are read, and what is said where they differ
 _ROWS = {
@@ -87,6 +90,7 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
             f"the database refused the schema, nothing was changed: {error.message}",
             error.hint or "mend what it names; surrecall check compares the database with the files",
         ) from error
+    _renew_views(database, files, wanted)
     after = _inventory.everything(database)
     ours = [definition for definition in wanted.values() if definition.is_ours]
     return Applied(
@@ -97,6 +101,21 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
         regenerated=regenerated,
         left_alone=[found for found in _differences(reference_definitions, after) if found.problem == _LEFT_ALONE],
     )
+
+
+def _renew_views(database: Database, files: Sequence[_files.SourceFile], wanted: dict[str, _inventory.Definition]) -> None:
+    """Make a view anew that is not what its file defines, or not what its rows give.
+
+    The engine can't replace a view that holds rows, nor remove and define it in one transaction. Nothing is lost in between: it
+    is worked out from rows that stay.
+    """
+    there = _inventory.functions_and_tables(database)
+    for label, view in wanted.items():
+        if view.is_ours and _VIEW.search(view.text):
+            stale = there[label].text != view.text or database.value(_STALE)
+            text = next(file.text for file in files if f"DEFINE TABLE IF NOT EXISTS {view.name} " in file.text)
+            if stale:
+                database.run_as_written(f"REMOVE TABLE {_quoting.identifier(view.name)}; {text}")
 
 
 def _require_written_names(project: Path) -> None:
