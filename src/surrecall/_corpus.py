@@ -225,7 +225,7 @@ class Corpus:
 
 
 def _templates() -> list[tuple[str, str]]:
-    return [(path.stem, path.suffix) for path in sorted(_TEMPLATES.iterdir())]
+    return [(path.stem, path.suffix) for path in sorted(_TEMPLATES.iterdir()) if not path.name.startswith("_")]
 
 
 def _json(text: str) -> str:
