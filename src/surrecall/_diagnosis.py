@@ -36,7 +36,7 @@ def diagnose(
 def misses(
     database: Database, evaluation: RecordID, retriever: str, k: int, depth: int | None, progress: Progress
 ) -> dict[str, Any]:
-    """Every label that a retriever missed in a stored evaluation, and why: {summary, rows} of fn::misses_summary and fn::misses_of."""
+    """Every label that a retriever missed in a stored evaluation, and why: `rows` and `summary`, as the database gives them."""
     counted = database.value(_MISSED, evaluation=evaluation, retriever=retriever, k=k)
     missed = counted["missed"]
     options: dict[str, Any] = {"k": k, "words": False, "rel": counted["rel"]} | ({} if depth is None else {"depth": depth})

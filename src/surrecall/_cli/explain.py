@@ -12,6 +12,8 @@ from surrecall._cli._question import find_question, vector_of
 from surrecall._cli._resolution import say
 from surrecall._errors import UsageError
 
+_PLACE = ("rank", "document", "title", "grade", "score", "distance", "words")
+
 
 @command("explain")
 def explain(
@@ -45,9 +47,10 @@ def explain(
     say(context, f"{name} at k = {told['k']}; each list is looked at {told['depth']} deep")
     if told["labels"]:
         context.out.print()
-        context.show(_render.table([_label(row) for row in told["labels"]], title="labels"))
+        rows = [_label(row) for row in told["labels"]]
+        context.show(_render.table(rows, list(rows[0]), title="labels"))
     context.out.print()
-    context.show(_render.table([_place(row) for row in told["top"]], title="what comes back"))
+    context.show(_render.table([_place(row) for row in told["top"]], _PLACE, title="what comes back"))
     context.out.print()
     for row in told["labels"]:
         say(context, _sentence(row))
@@ -62,13 +65,13 @@ def _label(row: dict[str, Any]) -> dict[str, Any]:
         one["stage"] if one["own"] else f"{one['stage']} ({one['retriever']})": one["rank"] if one["rank"] is not None else "-"
         for one in row["ranks"]
     }
-    shown = {"document": row["document"], "title": row["title"], "grade": row["grade"]} | ranks
+    shown = {"document": row["document"], "grade": row["grade"]} | ranks
     return shown | {"fault": row["verdict"] and row["verdict"]["kind"]}
 
 
 def _place(row: dict[str, Any]) -> dict[str, Any]:
     words = ", ".join(f"{one['word']} {one['score']:.2f}" for one in row["words"])
-    shown = {name: row[name] for name in ("rank", "document", "title", "grade", "score", "distance")}
+    shown = {name: row[name] for name in _PLACE if name != "words"}
     return shown | {"words": words or None}
 
 

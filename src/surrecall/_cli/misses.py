@@ -12,6 +12,8 @@ from surrecall._cli._question import find_question
 from surrecall._cli._resolution import evaluation_id, say
 from surrecall._errors import UsageError
 
+_ROW = ("question", "document", "fault", "why", "read as")
+
 
 @command("misses")
 def misses(
@@ -87,9 +89,9 @@ def _show(context: Context, name: str, told: dict[str, Any]) -> None:
         | {one["kind"]: one["labels"] for one in row["classes"] if len(row["classes"]) > 1}
         for row in summary["kinds"]
     ]
-    context.show(_render.table(kinds))
+    context.show(_render.table(kinds, list(kinds[0])))
     context.out.print()
-    context.show(_render.table([_row(row) for row in told["rows"]]))
+    context.show(_render.table([_row(row) for row in told["rows"]], _ROW))
     context.out.print()
 
 
