@@ -273,13 +273,10 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
     for key in ("call", "returns"):
         if not str(entries.get(key, "")).strip():
             raise UsageError(f"{source}: [{name}] has no {key}", 'for example: call = "fn::search($question.text, $k)"')
-<<<<<<< HEAD
     for key in ("call", "where", "document"):
         if not _expressions.is_one(str(entries.get(key, ""))):
             raise UsageError(f"{source}: [{name}] {key} is more than one expression", ONE)
-=======
     stages = tuple(_stage(name, stage, call, source) for stage, call in entries.get("stages", {}).items())
->>>>>>> 9836bf9 (Stages of a retriever, explain and misses: where a label stands in each list, and why it was missed)
     optional = {key: entries[key].strip() or None for key in ("where", "document", "warning") if key in entries}
     return Retriever(
         name, entries["call"].strip(), entries["returns"].strip(), entries.get("prefix", True), stages=stages, **optional
