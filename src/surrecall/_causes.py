@@ -23,7 +23,7 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"no label of the golden set .* has a grade of |no metric named ", UsageError, None),
         (r"the label .* does not exist|a question needs at least one label", DataError, None),
         (r"k = \d+ is more than the pool", UsageError, None),
-        (r"no retriever named |\S+ is a registered retriever", UsageError, None),
+        (r"no retriever named |no kind of fault named |\S+ is a registered retriever", UsageError, None),
         (r"no metric named |no evaluation |(compare|sweep) (takes|has|needs) |slices (are|have) ", UsageError, None),
         (r"nothing to (compare|read): |no baseline is made of ", DataError, None),
         (r"no baseline named |gate (takes|has) ", UsageError, None),

@@ -47,6 +47,8 @@ class Corpus:
     for each field of `text`, empty where it has none; `vector_index`). Its vectors may be rows of `vector_table`, which lead to
     the document by their field `link`, or to which the document leads by its field `linked_by`.
 
+    Documents that are pieces of a longer text say by `parent` of which, and by `position`, a whole number, which piece they are.
+
     `title` is the field shown as a document's heading, None for none. `reference` says what becomes of labels when a document is
     deleted: 'reject', 'unset', 'none'. `names` are tables and functions of surrecall's that go by another name.
     """
@@ -65,6 +67,8 @@ class Corpus:
     link: str | None = None
     linked_by: str | None = None
     title: str | None = "title"
+    parent: str | None = None
+    position: str | None = None
     reference: str = "reject"
     names: Mapping[str, str] = field(default_factory=dict)
 
@@ -74,7 +78,7 @@ class Corpus:
         object.__setattr__(self, "text", paths[0] if len(paths) == 1 else paths)
         # what has no title says so by an empty name, since TOML knows no other
         object.__setattr__(self, "title", self.title or None)
-        for name in ("vector", "link", "linked_by", "title"):
+        for name in ("vector", "link", "linked_by", "title", "parent", "position"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _path(name, getattr(self, name)))
         object.__setattr__(self, "distance", self.distance.upper())
@@ -99,6 +103,8 @@ class Corpus:
             raise UsageError("a field is given twice", "give --field and --vector other names")
         if (not self.adopted and self.texts == ("title",)) or self.vector == "title":
             raise UsageError("title, text and vector are three fields", "give --field and --vector other names")
+        if (self.parent is None) != (self.position is None):
+            raise UsageError("--parent and --position go together", "which text a piece is of, and which piece of it")
         if self.reference not in REFERENCES:
             raise UsageError(f"--reference {self.reference!r} is none that is known", f"one of {', '.join(REFERENCES)}")
         if self.distance not in _DISTANCES and not _MINKOWSKI.fullmatch(self.distance):
@@ -239,7 +245,7 @@ class Corpus:
 
 
 def _templates() -> list[tuple[str, str]]:
-    return [(path.stem, path.suffix) for path in sorted(_TEMPLATES.iterdir())]
+    return [(path.stem, path.suffix) for path in sorted(_TEMPLATES.iterdir()) if not path.name.startswith("_")]
 
 
 def _json(text: str) -> str:

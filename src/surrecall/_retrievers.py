@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from surrecall import _expressions, _names, _quoting, _toml_tables
 from surrecall._errors import UsageError
@@ -14,12 +14,32 @@ from surrecall._errors import UsageError
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+.-]{0,63}")
 _RESERVED = ("k",)
 _SOURCE = "retrievers.toml"
+# the name of what a retriever returns, where no stage of it is the same
+_RETURNED = "returned"
 _FIELD = re.compile(r"\$question\.(text|embedding)\b")
 # a match or a search for neighbours in the expression itself
 _SEARCHES = re.compile(r"@\d*(?:,\s*(?:OR|AND))?@|<\|")
 ONE = "one expression, without a semicolon outside braces: { LET $a = …; RETURN … } holds several statements"
 _NAMING = "letters, digits, _ + . - after a first letter, at most 64, and not k"
-_ENTRIES = {"call": str, "returns": str, "prefix": bool, "on_ingest": bool, "where": str, "document": str, "warning": str}
+_STAGE = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_ENTRIES = {
+    "call": str,
+    "returns": str,
+    "prefix": bool,
+    "on_ingest": bool,
+    "where": str,
+    "document": str,
+    "stages": dict,
+    "warning": str,
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One list that goes into a retriever's, or that it becomes: `name`, for example lexical, vector, fused or reranked; `call` as in Retriever."""
+
+    name: str
+    call: str
 
 
 @dataclass(frozen=True)
@@ -28,8 +48,8 @@ class Retriever:
 
     `call` is SurrealQL over `$question` and `$k` that gives record ids best first, or rows {id, score}; `returns` the table
     of the ids; `prefix` whether the list at k begins the list at 2k. `where` is a condition over `$row`, what came back, that a row must
-    meet; `document` how `$row` leads to the labelled document. `warning` is what it is known to do wrong. `on_ingest` says whether it
-    is evaluated when the corpus changes; where none is marked, all are.
+    meet; `document` how `$row` leads to the labelled document. `stages` are the lists it is made of, first to last. `warning` is
+    what it is known to do wrong. `on_ingest` says whether it is evaluated when the corpus changes; where none is marked, all are.
     """
 
     name: str
@@ -38,6 +58,7 @@ class Retriever:
     prefix: bool = True
     where: str | None = None
     document: str | None = None
+    stages: tuple[Stage, ...] = ()
     warning: str | None = None
     on_ingest: bool = False
 
@@ -61,13 +82,19 @@ def require_name(name: str) -> None:
 
 def entry(retriever: Retriever) -> str:
     """A retriever as it stands in retrievers.toml."""
-    values = {key: value for key, value in vars(retriever).items() if key in _ENTRIES and value is not None}
+    values = {key: value for key, value in vars(retriever).items() if key in _ENTRIES and value not in (None, ())}
     if retriever.prefix:
         del values["prefix"]
     if not retriever.on_ingest:
         del values["on_ingest"]
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+    lines = [f"{key} = {_toml(value)}" for key, value in values.items()]
     return "\n".join([f"[{json.dumps(retriever.name)}]" if "." in retriever.name else f"[{retriever.name}]", *lines])
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, tuple):
+        return "{ " + ", ".join(f"{stage.name} = {_toml(stage.call)}" for stage in value) + " }"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def added(text: str, retriever: Retriever) -> str:
@@ -85,7 +112,8 @@ def removed(text: str, name: str) -> str:
 
 def writes(retriever: Retriever) -> str | None:
     """The word by which one of its expressions writes; None when none does."""
-    return _expressions.writes(retriever.call, retriever.where or "", retriever.document or "")
+    stages = [stage.call for stage in retriever.stages]
+    return _expressions.writes(retriever.call, retriever.where or "", retriever.document or "", *stages)
 
 
 def plain(expression: str) -> str:
@@ -123,13 +151,31 @@ def compile_dispatcher(retrievers: list[Retriever], names: _names.Names | None =
     `names` are the other names of tables and functions; a retriever's own expressions are taken as they are.
     """
     calls = [f"  IF $retriever = {_quoting.text(retriever.name)} {{ {body(retriever, names)} }};" for retriever in retrievers]
+    stages = [
+        f"  IF $retriever = {_quoting.text(retriever.name)} AND $stage = {_quoting.text(stage.name)} "
+        f"{{ {body(replace(retriever, call=stage.call), names)} }};"
+        for retriever in retrievers
+        for stage in retriever.stages
+    ]
+    conditions = [
+        f"  IF $retriever = {_quoting.text(retriever.name)} {{ RETURN {plain(retriever.where)} }};"
+        for retriever in retrievers
+        if retriever.where
+    ]
     # what the user wrote is no place for other names: it is put in after the rest was given them
     frame = _names.rename(_frame(retrievers), names or {})
-    return frame.replace(_ROWS, _rows(retrievers, (names or {}).get("retriever", "retriever"))).replace(_CHAIN, "\n".join(calls))
+    return (
+        frame.replace(_ROWS, _rows(retrievers, (names or {}).get("retriever", "retriever")))
+        .replace(_CHAIN, "\n".join(calls))
+        .replace(f"{_STAGES}\n", "".join(f"{line}\n" for line in stages))
+        .replace(f"{_CONDITIONS}\n", "".join(f"{line}\n" for line in conditions))
+    )
 
 
 _ROWS = "-- the rows"
 _CHAIN = "  -- the chain"
+_STAGES = "  -- each stage"
+_CONDITIONS = "  -- each condition"
 
 
 def _rows(retrievers: list[Retriever], table: str) -> str:
@@ -157,6 +203,18 @@ DEFINE FUNCTION OVERWRITE fn::retrieve_rows($retriever: string, $question: recor
   THROW 'no retriever named ' + $retriever + {_quoting.text(f"; there are: {there}")};
 }} COMMENT 'surrecall: what the call of a retriever gives, as it gives it; name, question or its id, k >= 1; THROWs on an unknown name and lists those that exist';
 
+DEFINE FUNCTION OVERWRITE fn::retrieve_stage($retriever: string, $stage: string, $question: record<question> | object, $k: any) {{
+  LET $question = IF type::is_record($question) {{ (SELECT * FROM ONLY $question) }} ELSE {{ $question }};
+  IF $question = NONE {{ THROW 'no such question' }};
+{_STAGES}
+  THROW 'retriever ' + $retriever + ' has no stage ' + $stage + '; SELECT id, stages.name FROM retriever shows those that exist';
+}} COMMENT 'surrecall: what the call of a stage of a retriever gives, as it gives it; names, question or its id, k >= 1; THROWs on an unknown name';
+
+DEFINE FUNCTION OVERWRITE fn::retriever_keeps($retriever: string, $row: any) {{
+{_CONDITIONS}
+  RETURN true;
+}} COMMENT 'surrecall: whether a row meets the condition of a retriever, true where it has none; name, what its call may give: an id, or {{id, score}}';
+
 DEFINE FUNCTION OVERWRITE fn::retrieve($retriever: string, $question: record<question> | object, $k: any) {{
   RETURN fn::ranking($retriever, $question, $k).ids;
 }} COMMENT 'surrecall: the ranking of a registered retriever; name, question or its id, k >= 1; at most k record ids, best first; THROWs on an unknown name and lists those that exist';
@@ -172,6 +230,11 @@ def _row(retriever: Retriever, position: int) -> dict[str, str]:
     for key in ("where", "document", "warning"):
         if value := getattr(retriever, key):
             values[key] = _quoting.text(value)
+    if retriever.stages:
+        rows = ", ".join(
+            f"{{ name: {_quoting.text(stage.name)}, call: {_quoting.text(stage.call)} }}" for stage in retriever.stages
+        )
+        values["stages"] = f"[{rows}]"
     return values
 
 
@@ -195,6 +258,21 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
     for key in ("call", "where", "document"):
         if not _expressions.is_one(str(entries.get(key, ""))):
             raise UsageError(f"{source}: [{name}] {key} is more than one expression", ONE)
+    stages = tuple(_stage(name, stage, call, source) for stage, call in entries.get("stages", {}).items())
     optional = {key: entries[key].strip() or None for key in ("where", "document", "warning") if key in entries}
     prefix, on_ingest = entries.get("prefix", True), entries.get("on_ingest", False)
-    return Retriever(name, entries["call"].strip(), entries["returns"].strip(), prefix, on_ingest=on_ingest, **optional)
+    call, returns = entries["call"].strip(), entries["returns"].strip()
+    return Retriever(name, call, returns, prefix, on_ingest=on_ingest, stages=stages, **optional)
+
+
+def _stage(retriever: str, name: str, call: object, source: str) -> Stage:
+    if not _STAGE.fullmatch(name) or name == _RETURNED:
+        raise UsageError(
+            f"{source}: [{retriever}] {name!r} can't be the name of a stage",
+            f"small letters, digits and _ after a first letter, at most 32, and not {_RETURNED}: lexical, vector, fused, reranked",
+        )
+    if not isinstance(call, str) or not call.strip():
+        raise UsageError(f"{source}: [{retriever}] stage {name} is {call!r}", "an expression over $question and $k belongs there")
+    if not _expressions.is_one(call):
+        raise UsageError(f"{source}: [{retriever}] stage {name} is more than one expression", ONE)
+    return Stage(name, call.strip())
