@@ -608,3 +608,30 @@ def only_in_one(text: str) -> str:
     """The questions of the line on what only one side has."""
     (line,) = [line for line in text.splitlines() if line.startswith("left out, only in ")]
     return line.partition("4 questions, ")[2]
+
+
+def test_two_levels_of_one_set_are_not_taken_for_a_change(help_centre: Database) -> None:
+    """The same answers read at grade 1 and at grade 2 differ without any retriever's doing."""
+    help_centre.run(
+        "UPDATE question SET judged = relevant.map(|$id, $index| { document: $id, grade: IF $index = 0 { 2 } ELSE { 1 } })"
+    )
+    one, two = (evaluate(help_centre, Options([3], ["bm25"], rel=rel)).row["id"] for rel in (1, 2))
+    with pytest.raises(DataError, match="grade 1 or more in one evaluation, grade 2 or more in the other") as refused:
+        compare(help_centre, one, two)
+    assert refused.value.hint == "--rel 1 reads both alike"
+    for rel in (1, 2):
+        (told,) = compare(help_centre, one, two, rel=rel)["comparisons"]
+        assert (told["difference"], told["ties"]) == (0, told["questions"])
+        assert not any("relevant" in warning for warning in told["warnings"])
+
+
+def test_an_evaluation_that_is_newer_and_left_aside_is_named(help_centre: Database) -> None:
+    evaluate(help_centre, Options([3]))
+    newer = evaluate(help_centre, Options([3], ["hybrid"])).row["id"]
+    (told,) = compare(help_centre, "bm25", "hybrid")["comparisons"]
+    said = f"a newer evaluation of hybrid, {newer}, is left aside, since the other is not in it"
+    assert any(warning.startswith(said) for warning in told["warnings"])
+    both = evaluate(help_centre, Options([3])).row["id"]
+    (told,) = compare(help_centre, "bm25", "hybrid")["comparisons"]
+    assert told["b"]["evaluation"]["id"] == both
+    assert not any("left aside" in warning for warning in told["warnings"])

@@ -12,7 +12,7 @@ from surrecall._database import Database
 from surrecall._shards import Progress, Shards, joined
 
 _BEGIN = "RETURN fn::compare_begin($options)"
-_VALUES = "RETURN fn::compare_values($answers, $metric, $k)"
+_VALUES = "RETURN fn::compare_values($answers, $metric, $k, $rel)"
 _DIFFERENCES = """
 LET $differences = fn::paired_differences($a, $b);
 RETURN { differences: $differences, resample: fn::needs_resamples($differences) };
@@ -35,6 +35,8 @@ class Comparison:
     seed: int | None = None
     every_pair: bool = False
     by: str | None = None
+    # the lowest grade that counts as relevant; None is that of the evaluations
+    rel: int | float | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -47,6 +49,7 @@ class Comparison:
             "k": self.k,
             "seed": self.seed,
             "by": self.by,
+            "rel": self.rel,
         }
         asked = {name: value for name, value in given.items() if value is not None}
         return asked | {"sides": list(self.sides), "all": self.every_pair}
@@ -75,7 +78,7 @@ def values_of(database: Database, shards: Shards, begun: dict[str, Any], compari
             shards.run(
                 len(answers),
                 lambda start, end, answers=answers: database.value(  # type: ignore[misc]
-                    _VALUES, answers=answers[start:end], metric=begun["metric"], k=begun["k"]
+                    _VALUES, answers=answers[start:end], metric=begun["metric"], k=begun["k"], rel=begun["rel"]
                 ),
             )
         )

@@ -46,6 +46,7 @@ def compare(
     every_pair: Annotated[bool, typer.Option("--all", help="Every pair, not each against the first.")] = False,
     by: Annotated[CompareBy | None, typer.Option("--by", help="Also by class of question, as B was asked it.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=-(2**63), max=2**63 - 1, help="Of the resamples; else 1.")] = None,
+    rel: Annotated[float | None, typer.Option("--rel", help="Lowest relevant grade; else the evaluations'.")] = None,
     as_json: Json = False,
 ) -> None:
     """Tell a difference from noise: two retrievers, evaluations, or one retriever then and now.
@@ -70,6 +71,7 @@ def compare(
             seed=seed,
             every_pair=every_pair,
             by=by and by.value,
+            rel=rel,
         )
         told = _comparison.compare(database, asked, advance)
     if as_json:
@@ -95,7 +97,8 @@ def _show(context: Context, told: dict[str, Any]) -> None:
     several = len(told["comparisons"]) > 1
     names = _short_names(told["comparisons"])
     figures = [_row(one, several, names) for one in told["comparisons"]]
-    measure = f"{told['metric']}@{told['k']}"
+    level = "" if told["rel"] == 1 else f", relevant from grade {told['rel']}"
+    measure = f"{told['metric']}@{told['k']}{level}"
     for side in {side["name"]: side for one in told["comparisons"] for side in (one["a"], one["b"])}.values():
         if names[side["name"]] != side["name"]:
             _say(context, f"{names[side['name']]}: {side['name']}, {_render.cell(side.get('at'))}")
@@ -117,11 +120,24 @@ def _show(context: Context, told: dict[str, Any]) -> None:
                 if len(one[what]) > _SHOWN:
                     _say(context, f"the largest {_SHOWN} of {len(one[what])}; --json has all")
     context.out.print()
+    for line in _sources(told["comparisons"], names):
+        _say(context, line)
     for one in told["comparisons"]:
         for line in _left_out(one):
             _say(context, line)
     for one in told["comparisons"]:
         _say(context, one["verdict"])
+
+
+def _sources(comparisons: list[dict[str, Any]], names: dict[str, str]) -> list[str]:
+    """Which evaluation the sides are taken from, by whose names it can't be seen."""
+    sides: dict[str, list[str]] = {}
+    for side in {side["name"]: side for one in comparisons for side in (one["a"], one["b"])}.values():
+        if names[side["name"]] == side["name"]:
+            note = f", {side['note']}" if side.get("note") else ""
+            of = f"{_render.record_text(side['evaluation'])}, {_render.cell(side['at'])}{note}"
+            sides.setdefault(of, []).append(side["name"])
+    return [f"{', '.join(called)}: {of}" for of, called in sides.items()]
 
 
 def _slices(one: dict[str, Any], by: str) -> list[dict[str, Any]]:
