@@ -24,7 +24,7 @@ def test_one_expression(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "expression", ["fn::a(); THROW 'b'", "fn::a($x);RETURN $x", "[]; DELETE article", "fn::a() } ; DELETE article; {", "fn::a(("]
+    "expression", ["fn::a(); THROW 'b'", "fn::a($x);RETURN $x", "[]; DELETE article", "fn::a() } ; DELETE article; {"]
 )
 def test_more_than_one_expression(expression: str) -> None:
     assert not _expressions.is_one(expression)

@@ -62,7 +62,7 @@ def our_functions() -> frozenset[str]:
     """The functions that surrecall defines, those of every kind of corpus included, as fn::name."""
     folders = (packaged("surql") / "core", Path(__file__).parent / "templates" / "corpus")
     defined = {name for folder in folders for path in folder.rglob("*.surql") for name in _DEFINED.findall(read(path))}
-    return frozenset({*defined, "fn::retrieve", "fn::retrieve_rows"})
+    return frozenset({*defined, "fn::retrieve", "fn::retrieve_rows", "fn::retrieve_stage", "fn::retriever_keeps"})
 
 
 @cache
