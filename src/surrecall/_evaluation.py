@@ -76,8 +76,10 @@ SELECT * FROM ONLY $evaluation;
 RETURN fn::evaluation_warnings($evaluation);
 RETURN fn::evaluation_unanswerable($evaluation);
 """
-# an imported ranking has no retriever that could be asked for the rest
-_UNFINISHED = "SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger != 'import' ORDER BY started DESC, id LIMIT 1"
+# an imported ranking has no retriever that could be asked for the rest, and a user's view nobody who is signed in
+_UNFINISHED = """
+SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger != 'import' AND seen = NONE ORDER BY started DESC, id LIMIT 1
+"""
 
 # a shard should end long before the client gives up on a query (30 s), and be long enough to hide the round trip
 _SHARD_SECONDS = 1.0
@@ -164,6 +166,12 @@ def read(database: Database, evaluation: RecordID) -> Evaluation:
     """An evaluation that is closed."""
     runs = database.value("SELECT * FROM eval_run WHERE evaluation = $evaluation ORDER BY seq", evaluation=evaluation)
     return _closed(database, evaluation, runs)
+
+
+def discard(database: Database, evaluation: RecordID) -> None:
+    """Take an evaluation out that can't be resumed and never came to an end: an import, or a user's view."""
+    while database.value("RETURN fn::import_discard($evaluation)", evaluation=evaluation):
+        pass
 
 
 def git_revision(folder: Path) -> str | None:
