@@ -1,7 +1,7 @@
 """The retrievers as a user of the database sees them, under its permissions, beside the full view.
 
-Retrieval runs on a connection that is signed in as that user; what came back is stored by the connection of whoever called, since a
-user of the application may neither read the golden set nor write history.
+Retrieval runs on a connection that is signed in as that user; what came back is stored by the connection of whoever called,
+since a user of the application may neither read the golden set nor write history.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ class Login:
 
 @dataclass(frozen=True)
 class View:
-    """What a user sees: its evaluation, the one of the full view, rows of fn::view_row, and the labels it can't see by question."""
+    """What a user sees: its evaluation and the one of the full view, rows of fn::view_row, the labels it can't see by question."""
 
     by: str
     documents: int
@@ -191,8 +192,8 @@ def _refused(owner: Database, who: Login) -> str:
 def view(database: Database, who: Login, options: _evaluation.Options, *, jobs: int, progress: Progress) -> View:
     """Evaluate in the full view, then as a user, and set the two beside each other.
 
-    Raises DatabaseError before anything is stored when the user can't sign in; cut off, the view of the user leaves nothing, and the
-    evaluation of the full view stays.
+    Raises DatabaseError before anything is stored when the user can't sign in; cut off, the view of the user leaves nothing, and
+    the evaluation of the full view stays.
     """
     with opened(database, who) as user:
         told = user.value(_WHO)
@@ -234,9 +235,8 @@ def _answer_all(database: Database, user: Database, full: dict[str, Any], row: d
         while rest:
             shard, rest = rest[: asked.shard], rest[asked.shard :]
             questions = database.value(_QUESTIONS, ids=shard)
-            variables = {"evaluation": row["id"], "retriever": asked.retriever, "depth": asked.depth}
-            answers = asked.answers(questions)
-            retried(lambda variables=variables, answers=answers: database.run(_STORE, answers=answers, **variables))
+            stored = {"evaluation": row["id"], "retriever": asked.retriever, "depth": asked.depth}
+            retried(partial(database.run, _STORE, answers=asked.answers(questions), **stored))
             done += len(shard)
             progress(done, total)
 

@@ -71,8 +71,8 @@ def evaluate(
     back, and for which something did; where there are scores, also the mean of the highest one beside that of questions with
     an answer: a floor belongs between the two.
 
-    --as measures the same retrievers under a user's permissions too: recall as that user sees it, over the labels that it may see, and
-    those that it may not. record:ACCESS is a user of the application, signed in with a JSON object of what its SIGNIN takes;
+    --as measures the same retrievers under a user's permissions too: recall as that user sees it, over the labels that it may
+    see, and those that it may not. record:ACCESS is a user of the application, signed in with a JSON object of what its SIGNIN takes;
     user:NAME one of the database, with its password; token whoever a token is of. The secret stands in SURRECALL_AS or a file,
     never in the command. The user's figures have a name of their own in the history: hybrid@person:ann.
 
@@ -194,10 +194,11 @@ def _show_view(context: Context, view: _view.View) -> None:
     context.show(_render.table(view.rows, columns, title=f"recall as {view.by} sees it"))
     context.out.print()
     documents = view.full.row["corpus"]["documents"]
+    evaluation = _render.record_text(view.evaluation.row["id"])
     lines = [
-        f"full: recall@k of the full view; seen: of {view.by}; visible: over the labels that it may see; short: questions given fewer "
-        "than k documents",
-        f"{view.by} may see {view.documents} of {_render.counted(documents, 'document')}, {_render.record_text(view.evaluation.row['id'])}",
+        f"full: recall@k of the full view; seen: of {view.by}; visible: over the labels that it may see; "
+        "short: questions given fewer than k documents",
+        f"{view.by} may see {view.documents} of {_render.counted(documents, 'document')}, {evaluation}",
     ]
     if view.hidden:
         context.show(_render.table([_hidden(row) for row in view.hidden], ("question", "text", "labels it may not see")))
