@@ -46,6 +46,7 @@ COMMANDS = (
     "compare",
     "curve",
     "sweep",
+    "triage",
     "score",
     "check",
     "bundle",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from surrecall import _expressions, _names, _quoting
 from surrecall._errors import UsageError
@@ -18,7 +19,20 @@ _FIELD = re.compile(r"\$question\.(text|embedding)\b")
 _SEARCHES = re.compile(r"@\d*(?:,\s*(?:OR|AND))?@|<\|")
 ONE = "one expression, without a semicolon outside braces: { LET $a = …; RETURN … } holds several statements"
 _NAMING = "letters, digits, _ + . - after a first letter, at most 64, and not k"
-_ENTRIES = {"call": str, "returns": str, "prefix": bool, "where": str, "document": str, "warning": str}
+_ENTRIES = {
+    "call": str,
+    "returns": str,
+    "prefix": bool,
+    "where": str,
+    "document": str,
+    "reranks": str,
+    "rerank": str,
+    "pool": int,
+    "warning": str,
+}
+# what only a reranked retriever has, and what only another has
+_RERANKED, _CALLED = ("reranks", "rerank", "pool"), ("call", "where", "document")
+POOL = 50
 
 
 @dataclass(frozen=True)
@@ -28,6 +42,9 @@ class Retriever:
     `call` is SurrealQL over `$question` and `$k` that gives record ids best first, or rows {id, score}; `returns` the table
     of the ids; `prefix` whether the list at k begins the list at 2k. `where` is a condition over `$row`, what came back, that a row must
     meet; `document` how `$row` leads to the labelled document. `warning` is what it is known to do wrong.
+
+    One that `reranks` another asks that for `pool` candidates, and puts them in the order of `rerank`, SurrealQL over `$question`, `$ids`
+    (best first) and `$k`; `call` says the same in one expression.
     """
 
     name: str
@@ -37,6 +54,9 @@ class Retriever:
     where: str | None = None
     document: str | None = None
     warning: str | None = None
+    reranks: str | None = None
+    rerank: str | None = None
+    pool: int | None = None
 
 
 def parse(text: str, source: str = "retrievers.toml") -> list[Retriever]:
@@ -47,7 +67,40 @@ def parse(text: str, source: str = "retrievers.toml") -> list[Retriever]:
         raise UsageError(f"{source} can't be read: {error}", "mend the line it names") from error
     if not tables:
         raise UsageError(f"{source} names no retriever", 'for example: [bm25] with call = "…" and returns = "article"')
-    return [_retriever(name, entries, source) for name, entries in tables.items()]
+    found = [_retriever(name, entries, source) for name, entries in tables.items()]
+    return [_completed(retriever, {one.name: one for one in found}, source) for retriever in found]
+
+
+def reranked(name: str, reranks: str, rerank: str, pool: int = POOL, returns: str = "") -> Retriever:
+    """A retriever that puts the candidates of another in another order."""
+    call = f"{{ LET $ids = array::distinct(fn::ranking({_quoting.text(reranks)}, $question, {pool}).ids); RETURN {rerank} }}"
+    return Retriever(name, call, returns, reranks=reranks, rerank=rerank, pool=pool)
+
+
+def _completed(retriever: Retriever, known: dict[str, Retriever], source: str) -> Retriever:
+    """A reranked retriever with the table of the one it reranks. Raises UsageError where that can't be."""
+    seen = [retriever.name]
+    base = retriever
+    while base.reranks is not None:
+        if base.reranks not in known:
+            raise UsageError(
+                f"{source}: [{base.name}] reranks {base.reranks!r}, which is none; there are: {', '.join(known)}",
+                "name one of these",
+            )
+        base = known[base.reranks]
+        if base.name in seen:
+            raise UsageError(
+                f"{source}: {' reranks '.join([*seen, base.name])}, in a circle", "let one of them retrieve by itself"
+            )
+        seen.append(base.name)
+    if retriever.returns:
+        return retriever
+    if base.document is not None:
+        raise UsageError(
+            f"{source}: [{retriever.name}] has no returns, and {base.name} leads to documents of another table",
+            "returns names the table of the labels",
+        )
+    return replace(retriever, returns=base.returns)
 
 
 def require_name(name: str) -> None:
@@ -58,9 +111,14 @@ def require_name(name: str) -> None:
 
 def entry(retriever: Retriever) -> str:
     """A retriever as it stands in retrievers.toml."""
-    values = {key: value for key, value in vars(retriever).items() if key in _ENTRIES and value is not None}
+    left_out = _CALLED if retriever.reranks is not None else _RERANKED
+    values = {
+        key: value for key, value in vars(retriever).items() if key in _ENTRIES and key not in left_out and value is not None
+    }
     if retriever.prefix:
         del values["prefix"]
+    if not retriever.returns:
+        del values["returns"]
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
     return "\n".join([f"[{json.dumps(retriever.name)}]" if "." in retriever.name else f"[{retriever.name}]", *lines])
 
@@ -113,7 +171,7 @@ def _checked(changed: str, before: str, name: str, wanted: object) -> str:
 
 def writes(retriever: Retriever) -> str | None:
     """The word by which one of its expressions writes; None when none does."""
-    return _expressions.writes(retriever.call, retriever.where or "", retriever.document or "")
+    return _expressions.writes(retriever.rerank or retriever.call, retriever.where or "", retriever.document or "")
 
 
 def plain(expression: str) -> str:
@@ -129,6 +187,8 @@ def body(retriever: Retriever, names: _names.Names | None = None) -> str:
 
     `names` are the other names of functions of ours; a retriever's own expressions are taken as they are.
     """
+    if retriever.reranks is not None:
+        return _reranking(retriever, names or {})
     rows_of, sightings = ((names or {}).get(name, name) for name in ("fn::retrieved_rows", "fn::first_sightings"))
     call, name = plain(retriever.call), _quoting.text(retriever.name)
     expressions = [retriever.call, retriever.where or "", retriever.document or ""]
@@ -143,6 +203,16 @@ def body(retriever: Retriever, names: _names.Names | None = None) -> str:
     document = plain(retriever.document)
     led = f"{kept}.map(|$row| {{ id: {document}, row: $row, score: IF type::is_object($row) {{ $row.score }} }})"
     return f"{rows}{sightings}({name}, {led})"
+
+
+def _reranking(retriever: Retriever, names: _names.Names) -> str:
+    """The statements of a reranked retriever: its candidates beside what it made of them."""
+    expression = plain(retriever.rerank or "")
+    fields = dict.fromkeys(_FIELD.findall(retriever.rerank or "")) if expression != retriever.rerank else {}
+    given = "".join(f"LET $question_{field} = $question.{field}; " for field in fields)
+    ranking = names.get("fn::ranking", "fn::ranking")
+    candidates = f"array::distinct({ranking}({_quoting.text(retriever.reranks or '')}, $question, {retriever.pool}).ids)"
+    return f"{given}LET $ids = {candidates}; LET $rows = {expression}; RETURN {{ pool: $ids, rows: $rows }}"
 
 
 def compile_dispatcher(retrievers: list[Retriever], names: _names.Names | None = None) -> str:
@@ -196,9 +266,11 @@ def _row(retriever: Retriever, position: int) -> dict[str, str]:
     """The row of the registry, its values as SurrealQL."""
     values = {"position": str(position), "call": _quoting.text(retriever.call), "returns": _quoting.text(retriever.returns)}
     values["prefix"] = str(retriever.prefix).lower()
-    for key in ("where", "document", "warning"):
+    for key in ("where", "document", "reranks", "rerank", "warning"):
         if value := getattr(retriever, key):
             values[key] = _quoting.text(value)
+    if retriever.pool is not None:
+        values["pool"] = str(retriever.pool)
     return values
 
 
@@ -216,6 +288,12 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
             raise UsageError(f"{source}: [{name}] has {key!r}; it takes {', '.join(_ENTRIES)}", "rename or remove it")
         if type(value) is not wanted:
             raise UsageError(f"{source}: [{name}] {key} is {value!r}", f"a {wanted.__name__} belongs there")
+    if "reranks" in entries:
+        return _of_entries(name, entries, source)
+    if alone := [key for key in _RERANKED if key in entries]:
+        raise UsageError(
+            f"{source}: [{name}] has {alone[0]} and no reranks", "reranks names the retriever whose candidates it takes"
+        )
     for key in ("call", "returns"):
         if not str(entries.get(key, "")).strip():
             raise UsageError(f"{source}: [{name}] has no {key}", 'for example: call = "fn::search($question.text, $k)"')
@@ -224,3 +302,22 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
             raise UsageError(f"{source}: [{name}] {key} is more than one expression", ONE)
     optional = {key: entries[key].strip() or None for key in ("where", "document", "warning") if key in entries}
     return Retriever(name, entries["call"].strip(), entries["returns"].strip(), entries.get("prefix", True), **optional)
+
+
+def _of_entries(name: str, entries: dict[str, Any], source: str) -> Retriever:
+    """A retriever that reranks another."""
+    strange = [key for key in _CALLED if key in entries]
+    if strange:
+        raise UsageError(f"{source}: [{name}] reranks, and has {strange[0]}", "that belongs to the retriever it reranks")
+    for key in ("reranks", "rerank"):
+        if not str(entries.get(key, "")).strip():
+            raise UsageError(
+                f"{source}: [{name}] has no {key}", 'for example: rerank = "fn::rerank_lexical($question.text, $ids, $k)"'
+            )
+    if not _expressions.is_one(entries["rerank"]):
+        raise UsageError(f"{source}: [{name}] rerank is more than one expression", ONE)
+    pool = entries.get("pool", POOL)
+    if pool < 1:
+        raise UsageError(f"{source}: [{name}] pool is {pool}", "a whole number of 1 or more belongs there")
+    made = reranked(name, entries["reranks"].strip(), entries["rerank"].strip(), pool, entries.get("returns", "").strip())
+    return replace(made, prefix=entries.get("prefix", True), warning=entries.get("warning", "").strip() or None)

@@ -19,7 +19,9 @@ _ANY_QUESTION = "RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"
 _NAMES_MARK = "surrecall: {table: of the documents"
 _LEFT_ALONE = "is not what surql/corpus defines, and apply leaves it alone"
 _LABELLED = re.compile(r"record<([^>|]+)>")
-_REGISTRY = "SELECT id, position, call, returns, prefix, where, document, warning FROM retriever ORDER BY position, id"
+_REGISTRY = """
+SELECT id, position, call, returns, prefix, where, document, reranks, rerank, pool, warning FROM retriever ORDER BY position, id
+"""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Login:
 
 @dataclass(frozen=True)
 class View:
-    """What a user sees: its evaluation and the one of the full view, rows of fn::view_row, the labels it can't see by question."""
+    """What a user sees: its evaluation and the full view's, rows of fn::view_row, and the labels it can't see by question."""
 
     by: str
     documents: int

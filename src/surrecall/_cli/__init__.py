@@ -41,6 +41,7 @@ from surrecall._cli import (
     seed,
     snapshot,
     sweep,
+    triage,
 )
 from surrecall._cli._app import app
 from surrecall._errors import ExitCode
@@ -82,6 +83,7 @@ __all__ = [
     "seed",
     "snapshot",
     "sweep",
+    "triage",
 ]
 
 

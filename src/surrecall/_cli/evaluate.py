@@ -72,9 +72,9 @@ def evaluate(
     an answer: a floor belongs between the two.
 
     --as measures the same retrievers under a user's permissions too: recall as that user sees it, over the labels that it may
-    see, and those that it may not. record:ACCESS is a user of the application, signed in with a JSON object of what its SIGNIN takes;
-    user:NAME one of the database, with its password; token whoever a token is of. The secret stands in SURRECALL_AS or a file,
-    never in the command. The user's figures have a name of their own in the history: hybrid@person:ann.
+    see, and those that it may not. record:ACCESS is a user of the application, signed in with a JSON object of what its SIGNIN
+    takes; user:NAME one of the database, with its password; token whoever a token is of. The secret stands in SURRECALL_AS or a
+    file, never in the command. The user's figures have a name of their own in the history: hybrid@person:ann.
 
     Ends with 4 when a retriever failed on a question: such an evaluation is kept, with the error, as failed.
 
