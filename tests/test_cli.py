@@ -46,6 +46,7 @@ COMMANDS = (
     "compare",
     "curve",
     "sweep",
+    "rerank",
     "triage",
     "score",
     "check",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import ROOT
-from surrecall import Database, Options, Settings, UsageError, _files, _retrievers, _seed, evaluate
+from endpoints import Endpoint, Request, status
+from surrecall import Database, DataError, Options, Settings, UsageError, _files, _rerank, _retrievers, _seed, evaluate
+from surrecall._errors import EmbeddingError
 from test_cli import Run, run, target  # noqa: F401  fixtures
+from test_embedding import endpoint, waits  # noqa: F401  fixtures
 
 BASE = """
 [bm25]
@@ -90,8 +94,8 @@ def test_the_pool_is_kept_with_the_answer(reranking: Database) -> None:
 def test_one_that_changes_the_recall_of_the_pool_is_a_fault_of_the_harness(reranking: Database) -> None:
     evaluation = evaluate(reranking, Options([6], retrievers=["words", "drops", "invents", "again"]))
     faults = [line for line in evaluation.warnings if "harness" in line]
-    # the other names stand for all that is right with a reranker
-    assert {line.partition(":")[0] for line in faults} == {"drops", "invents"}
+    # one that repeats a candidate has no place left for another
+    assert {line.partition(":")[0] for line in faults} == {"drops", "invents", "again"}
     said = "a fault of the harness, not of retrieval: for"
     assert any(
         line.startswith(f"drops: {said}") and "its reranker drops candidates, first on question:" in line for line in faults
@@ -167,3 +171,158 @@ def test_the_commands(run: Run, target: Settings) -> None:  # noqa: F811
     run("retriever", "remove", "drops")
     run("retriever", "add", "x", "$ids", "--pool", "3", code=2)
     run("retriever", "add", "x", "$ids", "--reranks", "nope", code=2)
+
+
+# outside the database
+
+
+SCORES = """\
+q0 Q0 a 1 0.2 x
+q0 Q0 b 2 0.9 x
+q0 Q0 zzz 3 5 x
+q1 Q0 b 1 0.5 x
+q1 Q0 a 2 0.5 x
+strange Q0 a 1 1 x
+"""
+
+
+@pytest.fixture
+def two(schema: Database) -> Database:
+    """Two questions and two documents, a before b in the first stage; what is wanted is b."""
+    schema.run(
+        """
+        CREATE article:a SET title = 'A', content = 'word', embedding = [1, 0, 0, 0];
+        CREATE article:b SET content = 'word', embedding = [1, 0, 0, 0];
+        FOR $n IN [0, 1] { CREATE type::record('question', 'q' + <string> $n) SET text = 'word', embedding = [1, 0, 0, 0],
+          relevant = [article:b] };
+        """
+    )
+    return schema
+
+
+def outside(database: Database, **options: Any) -> _rerank.Reranked:
+    given: dict[str, Any] = {"retriever": "vector", "name": "outside", "cutoffs": [1, 2], "pool": 5} | options
+    return _rerank.rerank(database, None, _rerank.Options(**given))
+
+
+def answers(database: Database) -> list[Any]:
+    found = database.value(
+        "SELECT question, ranking, scores, pool FROM eval_answer WHERE retriever = 'outside' ORDER BY question"
+    )
+    return [[str(row["question"].id), ids(row["ranking"]), row["scores"], ids(row["pool"])] for row in found]
+
+
+def test_scores_of_a_file_put_candidates_in_order(two: Database, tmp_path: Path) -> None:
+    file = tmp_path / "scores.trec"
+    file.write_text(SCORES)
+    done = outside(two, scores=file)
+    # equal scores keep the order of the first stage; what is no candidate is brought by nobody
+    assert answers(two) == [["q0", ["b", "a"], [0.9, 0.2], ["a", "b"]], ["q1", ["a", "b"], [0.5, 0.5], ["a", "b"]]]
+    assert [(row["retriever"], row["k"], row["recall"]) for row in done.evaluation.runs] == [
+        ("outside", 1, 0.5),
+        ("outside", 2, 1),
+    ]
+    assert (done.candidates, done.unscored, done.known) == (4, 0, False)
+    row = done.evaluation.row
+    assert (row["trigger"], row["status"], row["imported"]["file"]) == ("import", "complete", "scores.trec")
+    # the same scores again are the same evaluation, another pool is another
+    again = outside(two, scores=file)
+    assert (again.known, again.evaluation.row["id"]) == (True, row["id"])
+    assert outside(two, scores=file, pool=1).known is False
+    assert two.value("RETURN fn::check_history()") == []
+
+
+def test_a_candidate_without_a_score_stays_behind_and_is_counted(two: Database, tmp_path: Path) -> None:
+    file = tmp_path / "scores.trec"
+    file.write_text("q0 Q0 b 1 0.1 x\n")
+    done = outside(two, scores=file)
+    assert answers(two) == [["q0", ["b", "a"], None, ["a", "b"]], ["q1", ["a", "b"], None, ["a", "b"]]]
+    assert "3 of 4 candidates have no score, a fault of the harness: they stand behind the others" in done.warnings
+
+
+def test_a_file_that_is_none(two: Database, tmp_path: Path) -> None:
+    file = tmp_path / "scores.trec"
+    for text, said in (("q0 Q0 b 1 x x\n", "is no number"), ("other Q0 b 1 1 x\n", "no score for any of 4 candidates")):
+        file.write_text(text)
+        with pytest.raises(DataError, match=said):
+            outside(two, scores=file)
+    with pytest.raises(UsageError, match="vector is a registered retriever"):
+        outside(two, scores=file, name="vector")
+    with pytest.raises(UsageError, match="a file of scores or an endpoint"):
+        outside(two)
+    assert two.value("RETURN count(SELECT VALUE id FROM evaluation)") == 0
+
+
+def later_first(request: Request) -> None:
+    """What stands last scores highest; given in any order, as endpoints do."""
+    number = len(request.body["documents"])
+    request.send(200, {"results": [{"index": place, "relevance_score": place / 10} for place in reversed(range(number))]})
+
+
+def test_an_endpoint_is_asked_once_a_question(two: Database, endpoint: Endpoint) -> None:  # noqa: F811
+    endpoint.always = later_first
+    done = outside(two, url=f"{endpoint.url}/rerank", model="cross", key="sesame secret".replace(" ", "-"))
+    assert [seen.body for seen in endpoint.seen] == [
+        {"query": "word", "documents": ["A\nword", "word"], "top_n": 2, "model": "cross"}
+    ] * 2
+    assert all(seen.headers["Authorization"] == "Bearer sesame-secret" for seen in endpoint.seen)
+    assert [seen.path for seen in endpoint.seen] == ["/v1/rerank"] * 2
+    assert answers(two)[0] == ["q0", ["b", "a"], [0.1, 0.0], ["a", "b"]]
+    assert done.evaluation.runs[0]["recall"] == 1
+    assert done.evaluation.row["imported"]["file"] == f"{endpoint.url}/rerank"
+    assert "sesame" not in str(two.run("SELECT * FROM evaluation; SELECT * FROM eval_answer"))
+
+
+def test_an_endpoint_that_drops_documents_loses_none(two: Database, endpoint: Endpoint) -> None:  # noqa: F811
+    endpoint.always = lambda request: request.send(200, {"results": [{"index": 1, "relevance_score": 0.5}]})
+    done = outside(two, url=endpoint.url)
+    assert [row[1] for row in answers(two)] == [["b", "a"], ["b", "a"]]
+    assert done.unscored == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"data": []}, "holds no list `results`"),
+        ({"results": [{"index": 7, "relevance_score": 1}]}, "names documents that were no candidates"),
+        ({"results": [{"index": 0, "relevance_score": "1"}]}, "holds a relevance_score that is no number"),
+        ({"results": [{"index": 0, "relevance_score": 1}] * 2}, "names a document twice"),
+    ],
+)
+def test_an_answer_that_is_none_stores_nothing(two: Database, endpoint: Endpoint, answer: Any, said: str) -> None:  # noqa: F811
+    endpoint.always = lambda request: request.send(200, answer)
+    with pytest.raises(EmbeddingError, match=said):
+        outside(two, url=endpoint.url)
+    assert two.value("RETURN count(SELECT VALUE id FROM evaluation)") == 0
+
+
+def test_an_endpoint_that_is_busy_is_asked_again(two: Database, endpoint: Endpoint, waits: list[float]) -> None:  # noqa: F811
+    endpoint.always = later_first
+    endpoint.script = [status(503), status(429, Retry_After="2")]
+    outside(two, url=endpoint.url)
+    assert len(endpoint.seen) == 4
+    assert waits[1] == 2
+    endpoint.always = status(400, "no such model")
+    with pytest.raises(EmbeddingError, match="answers 400: no such model"):
+        outside(two, url=endpoint.url, name="other")
+    with pytest.raises(UsageError, match="holds a login or a query"):
+        outside(two, url="http://user:secret@127.0.0.1/rerank")
+
+
+def test_the_command_that_reranks(run: Run, target: Settings, endpoint: Endpoint) -> None:  # noqa: F811
+    with Database(target) as database:
+        database.run(_files.joined(_files.load(ROOT)))
+        _seed.seed(database)
+    endpoint.always = later_first
+    url = ("--reranker-url", f"{endpoint.url}/rerank", "--pool", "5", "-k", "1,5")
+    said = run("rerank", "hybrid", "--name", "crossencoder", *url).stdout
+    assert next(line.split()[:2] for line in said.splitlines() if line.startswith("crossencoder")) == ["crossencoder", "1"]
+    assert "reranked 40 candidates of hybrid" in said
+    again = run("rerank", "hybrid", "--name", "crossencoder", *url).stdout
+    assert "nothing stored: these scores are evaluation:" in again
+    assert "crossencoder" in run("history").stdout
+    told = json.loads(run("rerank", "bm25", "--name", "other", *url, "--json").stdout)
+    assert told["evaluation"]["runs"][0]["retriever"] == "other"
+    run("rerank", "hybrid", "--name", "x", code=2)
+    run("rerank", "hybrid", "--name", "bm25", *url, code=2)
+    assert "no retriever named hybird" in run("rerank", "hybird", "--name", "x", *url, code=2).stderr

@@ -149,6 +149,7 @@ def test_the_recorded_embedder_makes_the_vector(help_centre: Database) -> None:
 
 @pytest.fixture
 def served(help_centre: Database, endpoint: Endpoint) -> Endpoint:  # noqa: F811
+    endpoint.dimension = 4
     where = _embed.places(None, NOWHERE, help_centre)
     _embed.embed(help_centre, where, _embed.Asked(embedder=Kind.OPENAI, model="m", endpoint=endpoint.url, every=True))
     return endpoint
