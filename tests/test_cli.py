@@ -329,6 +329,8 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
             "sweep": ["fn::f($x)", "--x", "1"],
             "init": ["--adopt"],
             "retriever remove": ["x"],
+            "rerank": ["bm25", "--name", "x", "--scores", "x"],
+            "triage": ["x", "--expected", "x"],
             "snapshot": ["x"],
             "export run": ["x", "-r", "bm25"],
         }

@@ -10,7 +10,20 @@ import pytest
 
 from conftest import ROOT
 from endpoints import Endpoint, Request, status
-from surrecall import Database, DataError, Options, Settings, UsageError, _files, _rerank, _retrievers, _seed, evaluate
+from surrecall import (
+    Database,
+    DataError,
+    Options,
+    Settings,
+    SurrecallError,
+    UsageError,
+    _files,
+    _rerank,
+    _retrievers,
+    _seed,
+    evaluate,
+)
+from surrecall._corpus import Corpus
 from surrecall._errors import EmbeddingError
 from test_cli import Run, run, target  # noqa: F401  fixtures
 from test_embedding import endpoint, waits  # noqa: F401  fixtures
@@ -326,3 +339,72 @@ def test_the_command_that_reranks(run: Run, target: Settings, endpoint: Endpoint
     run("rerank", "hybrid", "--name", "x", code=2)
     run("rerank", "hybrid", "--name", "bm25", *url, code=2)
     assert "no retriever named hybird" in run("rerank", "hybird", "--name", "x", *url, code=2).stderr
+
+
+# vectors in a table of their own, no full-text index
+BESIDE: dict[str, Any] = {"adopted": True, "text_indexes": (), "vector_index": "near", "vector_table": "v"}
+
+
+@pytest.mark.parametrize(
+    ("corpus", "rows", "words", "vectors", "text"),
+    [
+        (
+            Corpus("paper", ("title", "body"), "vec", 2),
+            "CREATE paper:1 SET title = 'Words', body = 'of a paper', vec = [1, 0]; CREATE paper:2 SET body = 'two', vec = NONE",
+            [["word", "of", "a", "paper"], ["two"]],
+            [[1, 0]],
+            "Words\nof a paper",
+        ),
+        (
+            Corpus("paper", "body"),
+            "CREATE paper:1 SET body = 'words', title = 'T'; CREATE paper:2 SET body = 'two'",
+            [["word"], ["two"]],
+            None,
+            "T\nwords",
+        ),
+        (
+            Corpus(
+                "paper",
+                "body",
+                "vec",
+                2,
+                adopted=True,
+                text_indexes=(),
+                vector_index="near",
+                vector_table="v",
+                link="of",
+                title=None,
+            ),
+            "CREATE paper:1 SET body = 'Some Words'; CREATE paper:2 SET body = ['two', 'parts'];"
+            "CREATE v:1 SET of = paper:1, vec = [1, 0]; CREATE v:2 SET of = paper:1, vec = [0, 1]",
+            [["some", "words"], ["two", "parts"]],
+            [[1, 0]],
+            "Some Words",
+        ),
+        (
+            Corpus(
+                "paper", "body", "vec", 2, adopted=True, text_indexes=(), vector_index="near", vector_table="v", linked_by="at"
+            ),
+            "CREATE paper:1 SET body = 'words', at = v:1; CREATE paper:2 SET body = 'two'; CREATE v:1 SET vec = [1, 0]",
+            [["words"], ["two"]],
+            [[1, 0]],
+            "words",
+        ),
+    ],
+)
+def test_what_a_reranker_reads_of_any_corpus(
+    empty: Database, corpus: Corpus, rows: str, words: Any, vectors: Any, text: str
+) -> None:
+    empty.run("DEFINE TABLE paper SCHEMALESS; DEFINE TABLE v SCHEMALESS")
+    core = [file.text for file in _files.load(ROOT) if not file.name.startswith("corpus/")]
+    empty.run("\n".join([*core, *(file.text for file in corpus.render() if file.name.endswith(".surql"))]))
+    empty.run(rows)
+    for form in ("RETURN {}", "RETURN (CREATE ONLY executor_probe SET v = {}).v"):
+        call = form.format("fn::document_words([paper:1, paper:2, paper:gone]).words")
+        assert empty.value(call) == words
+        if vectors is None:
+            with pytest.raises(SurrecallError, match="paper has no vectors"):
+                empty.value(form.format("fn::document_vectors([paper:1])"))
+        else:
+            assert empty.value(form.format("fn::document_vectors([paper:1, paper:2]).vector")) == vectors
+        assert empty.value(form.format("fn::document_texts([paper:1]).text")) == [text]
