@@ -363,18 +363,7 @@ BESIDE: dict[str, Any] = {"adopted": True, "text_indexes": (), "vector_index": "
             "T\nwords",
         ),
         (
-            Corpus(
-                "paper",
-                "body",
-                "vec",
-                2,
-                adopted=True,
-                text_indexes=(),
-                vector_index="near",
-                vector_table="v",
-                link="of",
-                title=None,
-            ),
+            Corpus("paper", "body", "vec", 2, **BESIDE, link="of", title=None),
             "CREATE paper:1 SET body = 'Some Words'; CREATE paper:2 SET body = ['two', 'parts'];"
             "CREATE v:1 SET of = paper:1, vec = [1, 0]; CREATE v:2 SET of = paper:1, vec = [0, 1]",
             [["some", "words"], ["two", "parts"]],
@@ -382,9 +371,7 @@ BESIDE: dict[str, Any] = {"adopted": True, "text_indexes": (), "vector_index": "
             "Some Words",
         ),
         (
-            Corpus(
-                "paper", "body", "vec", 2, adopted=True, text_indexes=(), vector_index="near", vector_table="v", linked_by="at"
-            ),
+            Corpus("paper", "body", "vec", 2, **BESIDE, linked_by="at"),
             "CREATE paper:1 SET body = 'words', at = v:1; CREATE paper:2 SET body = 'two'; CREATE v:1 SET vec = [1, 0]",
             [["words"], ["two"]],
             [[1, 0]],
