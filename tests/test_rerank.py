@@ -140,6 +140,7 @@ def test_a_reranker_of_a_reranker(help_centre: Database) -> None:
         ('[x]\nreranks = "hybrd"\nrerank = "$ids"', "reranks 'hybrd', which is none; there are: bm25, vector, hybrid, x"),
         ('[x]\nreranks = "y"\nrerank = "$ids"\n[y]\nreranks = "x"\nrerank = "$ids"', "x reranks y reranks x, in a circle"),
         ('[x]\nreranks = "hybrid"', "[x] has no rerank"),
+        ('[x]\nreranks = "hybrid"\nrerank = "$ids; RETURN []"', "[x] rerank is more than one expression"),
         ('[x]\nreranks = "hybrid"\nrerank = "$ids"\npool = 0', "[x] pool is 0"),
         ('[x]\nreranks = "hybrid"\nrerank = "$ids"\nwhere = "true"', "[x] reranks, and has where"),
         ('[x]\nreranks = "hybrid"\nrerank = "$ids"\ncall = "[]"', "[x] reranks, and has call"),

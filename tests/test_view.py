@@ -11,7 +11,7 @@ import pytest
 from surrealdb import RecordID
 
 from conftest import ROOT
-from surrecall import Database, DatabaseError, Options, Settings, SurrecallError, UsageError, _files, _view, evaluate
+from surrecall import Database, DatabaseError, Options, Settings, SurrecallError, UsageError, _files, _view, evaluate, resume
 from test_cli import Run, run, target  # noqa: F401  fixtures
 
 SECRET = "correct horse battery"
@@ -132,6 +132,8 @@ def test_who_may_see_nothing(tenants: Database) -> None:
     told = view(tenants, _view.Login("record", "app", {"name": "nobody", "pass": SECRET}), 2)
     assert [(row["seen"], row["visible"], row["hidden"], row["short"]) for row in told.rows] == [(0, None, 8, 0)] * 2
     assert told.warnings[0].startswith("person:nobody may see no document at all")
+    # that it found nothing says nothing of the embeddings
+    assert not any("embedded by the model" in line for line in told.evaluation.warnings)
     assert len(told.hidden) == 4
 
 
@@ -192,6 +194,20 @@ def test_cut_off_the_view_leaves_nothing_and_the_full_one_stays(tenants: Databas
     assert tenants.value("RETURN count(SELECT VALUE id FROM eval_answer)") == 8
     # and the connection of the owner is what it was
     assert evaluate(tenants, Options([2])).runs[0]["recall"] == 1
+
+
+def test_a_view_that_was_cut_off_hard_is_no_work_for_resume(tenants: Database) -> None:
+    full = evaluate(tenants, Options([2]))
+    row = tenants.value("RETURN fn::view_begin({ beside: $id, by: 'person:ann', documents: 5 })", id=full.row["id"])
+    with pytest.raises(UsageError, match="no evaluation is unfinished"):
+        resume(tenants)
+    (found,) = tenants.value("RETURN fn::check_evaluations()")
+    assert found["next"] == "DELETE it; surrecall evaluate --as measures the view of person:ann again"
+    tenants.run("DELETE $id", id=row["id"])
+    # and none is opened beside what changed since
+    tenants.run("CREATE article:more SET content = 'more', embedding = [1, 0, 0, 0]")
+    with pytest.raises(SurrecallError, match="the number of documents changed since evaluation:"):
+        tenants.value("RETURN fn::view_begin({ beside: $id, by: 'person:ann', documents: 5 })", id=full.row["id"])
 
 
 def test_what_it_is_asked_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
