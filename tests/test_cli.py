@@ -40,15 +40,25 @@ COMMANDS = (
     "export contexts",
     "snapshot",
     "evaluate",
+    "ingest-policy",
     "questions",
     "retrieve",
     "history",
     "compare",
+    "blame",
+    "trend",
     "curve",
+    "prune",
     "sweep",
     "rerank",
     "triage",
+    "whatif",
     "score",
+    "gate",
+    "baseline set",
+    "baseline list",
+    "baseline export",
+    "watch",
     "check",
     "bundle",
     "remove",
@@ -59,7 +69,7 @@ COMMANDS = (
 )
 CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "score", "bundle", "retriever list"))
 # a folder without a project is said before a missing address
-ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test")
+ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test", "whatif")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -326,13 +336,18 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
         given = {
             "retrieve": ["bm25", "x"],
             "compare": ["bm25", "hybrid"],
+            "blame": ["a", "b"],
+            "prune": ["--keep-days", "90"],
             "sweep": ["fn::f($x)", "--x", "1"],
             "init": ["--adopt"],
             "retriever remove": ["x"],
             "rerank": ["bm25", "--name", "x", "--scores", "x"],
             "triage": ["x", "--expected", "x"],
             "snapshot": ["x"],
+            "ingest-policy": ["article"],
             "export run": ["x", "-r", "bm25"],
+            "baseline set": ["x"],
+            "baseline export": ["x"],
         }
         arguments = [*command.split(), *given.get(command, ["x"] if command.startswith("export ") else [])]
         done = surrecall(*arguments, cwd=tmp_path)

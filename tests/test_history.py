@@ -55,15 +55,28 @@ def test_several_rows_in_one_statement_are_chained_too(runs: Database) -> None:
         "UPDATE eval_run:b CONTENT { at: time::now(), set: 'default', retriever: 'b', k: 3, recall: 1, questions: 8 }",
         "UPSERT eval_run:b SET retriever = 'b', k = 3, recall = 1, questions = 8",
         "INSERT INTO eval_run { id: 'b', retriever: 'b', k: 3, recall: 1, questions: 8 } ON DUPLICATE KEY UPDATE recall = 1",
+        "UPDATE eval_run:b PATCH [{ op: 'replace', path: '/recall', value: 1 }]",
+        "UPDATE eval_run:b REPLACE { at: time::now(), set: 'default', retriever: 'b', k: 3, recall: 1, questions: 8 }",
+        "UPDATE ONLY eval_run:b SET recall = 1, seq = 9, hash = 'x'",
+        "UPDATE eval_run:b UNSET note, k",
+        "BEGIN; UPDATE eval_run:b SET recall = 1; COMMIT;",
+        "LET $runs = (SELECT VALUE id FROM eval_run); FOR $run IN $runs { UPDATE $run SET recall = 1 }",
         "DELETE eval_run",
         "DELETE eval_run:b",
+        "DELETE ONLY eval_run:b RETURN BEFORE",
+        "DELETE eval_run WHERE recall < 1",
+        "LET $runs = (SELECT VALUE id FROM eval_run); FOR $run IN $runs { DELETE $run }",
     ],
 )
 def test_no_ordinary_statement_changes_a_run(runs: Database, statement: str) -> None:
-    before = history(runs)
-    with pytest.raises(SurrecallError, match="append-only"):
+    def state() -> list[Any]:
+        return [history(runs), runs.value("SELECT * FROM eval_trend ORDER BY id"), runs.value("SELECT * FROM eval_chain")]
+
+    before = state()
+    with pytest.raises(SurrecallError, match=r"append-only|Couldn't coerce"):
         runs.run(statement)
-    assert history(runs) == before
+    assert state() == before
+    assert problems(runs) == []
 
 
 def test_creating_the_same_run_again_raises_and_keeps_the_first(runs: Database) -> None:
@@ -79,6 +92,11 @@ def test_creating_the_same_run_again_raises_and_keeps_the_first(runs: Database) 
     [
         ("UPDATE eval_run:b SET recall = 1f", "eval_run:b was changed or written round its event"),
         ("UPDATE eval_run:c SET k = 1", "eval_run:c was changed or written round its event"),
+        ("UPDATE eval_run:a SET note = 'x'", "eval_run:a was changed or written round its event"),
+        ("UPDATE eval_run:b SET at = time::now() - 9d", "eval_run:b was changed or written round its event"),
+        ("UPDATE eval_run:b SET ndcg = 0.5f", "eval_run:b was changed or written round its event"),
+        ("UPDATE eval_run:b SET recall = 1f", "eval_trend is not what eval_run gives"),
+        ("DELETE eval_run:c", "eval_trend is not what eval_run gives"),
         ("DELETE eval_run:b", "eval_run:c does not follow the run before it"),
         ("DELETE eval_run:a", "eval_run:b does not follow the run before it"),
         ("DELETE eval_run:c", "eval_run the newest run is not the one that was written last"),

@@ -570,6 +570,11 @@ def test_the_command(tmp_path: Path) -> None:
     shown = call("import", "run", "run.trec", "--retriever", "outside", "-k", "1,3", "--note", "n")
     assert "outside    1   0.500" in shown
     assert "imported 2 lines, 1 of 2 questions answered" in shown
+    # what evaluate says of its figures
+    assert "2 questions, one label moves recall by 0.5" in shown
+    assert "smallest difference in recall@1 told: 1.981 (outside, " in shown
+    assert "q2        y" in shown
+    assert "warning: 2 questions: read these by hand" in shown
     assert "warning: 1 of 2 documents of the run are not in the corpus" in shown
     assert "nothing imported: this file is evaluation:" in call(
         "import", "run", "run.trec", "--retriever", "outside", "-k", "1,3"
@@ -578,6 +583,7 @@ def test_the_command(tmp_path: Path) -> None:
         surrecall("import", "run", "run.trec", "-r", "outside", "-k", "1,3", "--json", cwd=tmp_path, env=env).stdout
     )
     assert (told["known"], told["lines"]) == (True, 2)
+    assert told["resolution"]["questions"] == {"fewest": 2, "most": 2}
     assert len(json.loads(call("history", "--json"))) == 2
     assert "is a registered retriever" in call("import", "run", "run.trec", "--retriever", "bm25", code=2)
     (tmp_path / "other.trec").write_text("x Q0 d1 1 1 x\n")

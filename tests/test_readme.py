@@ -264,3 +264,14 @@ def test_the_folders_it_names_exist() -> None:
     (layout,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("surql/")]
     for line in layout.splitlines():
         assert (ROOT / line.split()[0]).is_dir()
+
+
+def test_the_documentation_shows_what_explain_and_misses_print(tmp_path: Path) -> None:
+    before = "surrecall apply && surrecall seed && surrecall evaluate -k 3,10\n"
+    commands = next(text for text in SHELL if "surrecall explain" in text)
+    shown = shell(before + commands, tmp_path, SURREAL_URL="surrealkv://recall.db")
+    printed = {line.rstrip() for line in shown.splitlines()}
+    page = (ROOT / "docs/diagnosis.md").read_text(encoding="utf-8")
+    documented = [line for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL) for line in block.splitlines() if line]
+    assert len(documented) > 15
+    assert [line for line in documented if line not in printed] == []

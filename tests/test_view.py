@@ -252,7 +252,7 @@ def test_the_command(run: Run, target: Settings) -> None:  # noqa: F811
     assert "bm25@person:ann" in history
     run("evaluate", "--as", "record:app", code=2)
     assert "SURRECALL_AS" in run("evaluate", "--as", "record:app", code=2).stderr
-    assert "--as goes with neither" in run("evaluate", "--as", "record:app", "--resume", code=2, **secret).stderr
+    assert "--as goes with none of" in run("evaluate", "--as", "record:app", "--resume", code=2, **secret).stderr
     run("evaluate", "--as", "record:app", code=3, SURRECALL_AS='{"name": "ann", "pass": "no"}')
     with Database(target) as database:
         kept = database.run("SELECT * FROM evaluation; SELECT * FROM eval_answer; SELECT * FROM eval_run")

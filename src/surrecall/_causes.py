@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 from surrecall import _files
-from surrecall._errors import DatabaseError, DataError, SchemaError, SurrecallError, UsageError
+from surrecall._errors import DatabaseError, DataError, GuardError, SchemaError, SurrecallError, UsageError
 
 _NO_FUNCTION = re.compile(r"(?:Function|The function) 'fn::([^']+)' (?:not found|does not exist)")
 _APPLY = "surrecall apply"
+_REFUSAL = "the guard refuses this transaction"
+_AFTER_REFUSAL = "nothing of it is stored; surrecall whatif FILE shows what documents would change, question by question"
 _BEGUN = "another import of this run has just begun; surrecall history shows it when it is done"
 _LOGIN = "give --user and SURREAL_PASSWORD (or SURREAL_USER and SURREAL_PASSWORD)"
 
@@ -21,9 +23,16 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"no label of the golden set .* has a grade of |no metric named ", UsageError, None),
         (r"the label .* does not exist|a question needs at least one label", DataError, None),
         (r"k = \d+ is more than the pool", UsageError, None),
-        (r"no retriever named |\S+ is a registered retriever", UsageError, None),
+        (r"no retriever named |no kind of fault named |\S+ is a registered retriever", UsageError, None),
         (r"no metric named |no evaluation |(compare|sweep|triage) (takes|has|needs) |slices (are|have) ", UsageError, None),
-        (r"nothing to (compare|read): ", DataError, None),
+        (r"nothing to (compare|read): |no baseline is made of ", DataError, None),
+        (r"no baseline named |gate (takes|has) ", UsageError, None),
+        (r"evaluation:.{1,80} was pruned: |.{1,80} was pruned: \d+ of its answers", DataError, None),
+        (
+            r"a trend (has|is|takes) |a zone is |no zone is |days is a |a day is written |no run (at|of) |blame (has|takes) ",
+            UsageError,
+            None,
+        ),
         (
             r"Database index `evaluation_import_once` already contains",
             DataError,
@@ -39,6 +48,7 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"a vector of ", DataError, None),
         (r"(index|full-text index|vector index) .* is ", SchemaError, None),
         (r"no retriever is registered", SchemaError, None),
+        (r"fn::guard can not judge", DatabaseError, None),
         (r"There was no suitable index supporting the expression", SchemaError, _APPLY),
         (r"The table '.*' does not exist", SchemaError, _APPLY),
         (r".*No space left on device", DatabaseError, "make room on the disk, then try again"),
@@ -54,6 +64,9 @@ def explain(text: str, statement: int | None = None) -> SurrecallError:
         ours = missing[1] in {Path(file.name).stem for file in _files.load(_files.packaged("surql").parent)}
         step = _APPLY if ours else "define it, or mend the call in retrievers.toml"
         return SchemaError(f"the function fn::{missing[1]} does not exist", step, statement)
+    if text.startswith(_REFUSAL):
+        # whole: each floor that breaks is a part of it
+        return GuardError(text, _AFTER_REFUSAL, statement)
     for pattern, kind, hint in _CAUSES:
         if pattern.match(text):
             message, _, told = text.partition("; ")

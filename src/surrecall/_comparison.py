@@ -34,6 +34,7 @@ class Comparison:
     k: int | None = None
     seed: int | None = None
     every_pair: bool = False
+    by: str | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -45,6 +46,7 @@ class Comparison:
             "metric": self.metric,
             "k": self.k,
             "seed": self.seed,
+            "by": self.by,
         }
         asked = {name: value for name, value in given.items() if value is not None}
         return asked | {"sides": list(self.sides), "all": self.every_pair}
@@ -61,23 +63,24 @@ def compare(database: Database, asked: Comparison, progress: Progress = lambda _
     total = sum(2 * len(comparison["questions"]) + 2 * resamples for comparison in comparisons)
     shards = Shards(total, progress)
 
-    def part(comparison: dict[str, Any]) -> dict[str, Any]:
-        values = {
-            side: joined(
-                shards.run(
-                    len(answers),
-                    lambda start, end, answers=answers: database.value(  # type: ignore[misc]
-                        _VALUES, answers=answers[start:end], metric=begun["metric"], k=begun["k"]
-                    ),
-                )
-            )
-            for side, answers in comparison["answers"].items()
-        }
-        return resampled(database, shards, begun, values)
-
-    parts = [part(comparison) for comparison in comparisons]
+    parts = [resampled(database, shards, begun, values_of(database, shards, begun, one)) for one in comparisons]
     result: dict[str, Any] = database.value(_END, begun=begun, parts=parts)
     return result
+
+
+def values_of(database: Database, shards: Shards, begun: dict[str, Any], comparison: dict[str, Any]) -> dict[str, list[float]]:
+    """The values of both sides of a comparison, `a` and `b`, in the order of its questions."""
+    return {
+        side: joined(
+            shards.run(
+                len(answers),
+                lambda start, end, answers=answers: database.value(  # type: ignore[misc]
+                    _VALUES, answers=answers[start:end], metric=begun["metric"], k=begun["k"]
+                ),
+            )
+        )
+        for side, answers in comparison["answers"].items()
+    }
 
 
 def resampled(database: Database, shards: Shards, begun: dict[str, Any], values: dict[str, list[float]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jinja2
 
-from surrecall import _files, _names, _quoting, _retrievers
+from surrecall import _files, _floors, _names, _quoting, _retrievers
 from surrecall._errors import UsageError
 
 _TEMPLATES = Path(__file__).parent / "templates" / "corpus"
@@ -47,6 +47,8 @@ class Corpus:
     for each field of `text`, empty where it has none; `vector_index`). Its vectors may be rows of `vector_table`, which lead to
     the document by their field `link`, or to which the document leads by its field `linked_by`.
 
+    Documents that are pieces of a longer text say by `parent` of which, and by `position`, a whole number, which piece they are.
+
     `title` is the field shown as a document's heading, None for none. `reference` says what becomes of labels when a document is
     deleted: 'reject', 'unset', 'none'. `names` are tables and functions of surrecall's that go by another name.
     """
@@ -65,6 +67,8 @@ class Corpus:
     link: str | None = None
     linked_by: str | None = None
     title: str | None = "title"
+    parent: str | None = None
+    position: str | None = None
     reference: str = "reject"
     names: Mapping[str, str] = field(default_factory=dict)
 
@@ -74,7 +78,7 @@ class Corpus:
         object.__setattr__(self, "text", paths[0] if len(paths) == 1 else paths)
         # what has no title says so by an empty name, since TOML knows no other
         object.__setattr__(self, "title", self.title or None)
-        for name in ("vector", "link", "linked_by", "title"):
+        for name in ("vector", "link", "linked_by", "title", "parent", "position"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _path(name, getattr(self, name)))
         object.__setattr__(self, "distance", self.distance.upper())
@@ -99,6 +103,8 @@ class Corpus:
             raise UsageError("a field is given twice", "give --field and --vector other names")
         if (not self.adopted and self.texts == ("title",)) or self.vector == "title":
             raise UsageError("title, text and vector are three fields", "give --field and --vector other names")
+        if (self.parent is None) != (self.position is None):
+            raise UsageError("--parent and --position go together", "which text a piece is of, and which piece of it")
         if self.reference not in REFERENCES:
             raise UsageError(f"--reference {self.reference!r} is none that is known", f"one of {', '.join(REFERENCES)}")
         if self.distance not in _DISTANCES and not _MINKOWSKI.fullmatch(self.distance):
@@ -150,7 +156,7 @@ class Corpus:
         return bool(self.words)
 
     def render(self, extra: Sequence[_retrievers.Retriever] = ()) -> list[_files.SourceFile]:
-        """The files of surql/corpus for this table, by name; retrieve.surql is made from retrievers.toml.
+        """The files of surql/corpus for this table, by name; retrieve.surql and floors.surql are made from the .toml files.
 
         `extra` are retrievers beside the ones of its indexes.
         """
@@ -169,7 +175,10 @@ class Corpus:
         registry = "\n\n".join([next(file.text for file in files if file.name == name).rstrip(), *entries]) + "\n"
         files = sorted((_files.SourceFile(name, registry) if file.name == name else file for file in files), key=_by_name)
         dispatcher = _retrievers.compile_dispatcher(_retrievers.parse(registry), self.names)
-        return [*files, _files.SourceFile(Path(_files.DISPATCHER_FILE).name, dispatcher)]
+        # it has only comments yet
+        rows = _floors.compile_rows([], self.names)
+        made = {_files.DISPATCHER_FILE: dispatcher, _files.FLOOR_ROWS_FILE: rows}
+        return [*files, *(_files.SourceFile(Path(name).name, text) for name, text in made.items())]
 
     def _takes(self, template: str) -> bool:
         if self.adopted and template in _OF_OWN:
@@ -183,6 +192,15 @@ class Corpus:
         if template != "TABLE_words":
             return [(template, {})]
         return [(index.name, {"index": index}) for index in self.words]
+
+    def _content(self, row: str, table: str) -> str:
+        """What of a row retrieval can see, as a list, a vector as its sum: as text it would cost more than all else."""
+        total = f"IF type::is_array({row}.{self.vector}) {{ math::sum({row}.{self.vector}) }}" if self.vector else None
+        if table == self.vector_table:
+            return f"[{row}.id, {f'{row}.{self.link}, ' if self.link else ''}{total}]"
+        names = dict.fromkeys([*([self.title] if self.title else []), *self.texts, *([self.linked_by] if self.linked_by else [])])
+        parts = [f"{row}.{name}" for name in ["id", *names]]
+        return f"[{', '.join(parts + ([total] if total and not self.vector_table else []))}]"
 
     def _fill_with(self, own: str, adopted: str) -> str:
         return "surrecall seed" if self.table == "article" else adopted if self.adopted else own
@@ -204,7 +222,9 @@ class Corpus:
             text=_quoting.inside(", ".join(self.texts)),
             # NONE or NULL of a field that is not set is no text
             texts=self.texts[0] if len(self.texts) == 1 else f"[{', '.join(self.texts)}]",
-            fields=", ".join(dict.fromkeys([*([self.title] if self.title else []), *self.texts])),
+            content=self._content,
+            # the tables whose changes change what retrieval can see
+            watched=dict.fromkeys([self.table, self.vector_table or self.table]),
             vector=self.vector,
             vectors=_quoting.identifier(self.vector_table or self.table),
             dimension=self.dimension,
@@ -225,7 +245,7 @@ class Corpus:
 
 
 def _templates() -> list[tuple[str, str]]:
-    return [(path.stem, path.suffix) for path in sorted(_TEMPLATES.iterdir())]
+    return [(path.stem, path.suffix) for path in sorted(_TEMPLATES.iterdir()) if not path.name.startswith("_")]
 
 
 def _json(text: str) -> str:

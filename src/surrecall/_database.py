@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from copy import copy
 from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID
 
 from surrealdb import NotAllowedError, Surreal, SurrealError
 
@@ -19,8 +24,8 @@ if TYPE_CHECKING:
 
 # what a statement says when another one of its transaction failed: the symptom, not the cause
 _CONSEQUENCE = re.compile(r"not executed due to (a failed|a cancelled) transaction", re.IGNORECASE)
-# how the engine introduces the text of a THROW, here or in an event
-_THROWN = re.compile(r"^(Error while processing event \w+: )?An error occurred: ")
+# how the engine introduces the text of a THROW, here, in an event, or in a function below another
+_THROWN = re.compile(r"^((Error while processing event \w+: )?An error occurred: )+")
 _OLDEST_MAJOR = 3
 
 
@@ -115,6 +120,29 @@ class Database:
             raise explain(_THROWN.sub("", text), index)
         return [row["result"] for row in results]
 
+    @property
+    def holds_transactions(self) -> bool:
+        """Whether a transaction can stay open over several statements, which only a websocket carries."""
+        return self.settings.url.startswith(("ws://", "wss://"))
+
+    @contextmanager
+    def undone(self) -> Iterator[Database]:
+        """The same database inside a transaction of its own connection that is cancelled in the end, whatever happens.
+
+        A statement that fails ends neither it nor takes back what it had written by then.
+        """
+        with self.another() as other:
+            connection = other._connection
+            transaction: UUID = connection.begin()
+            inside = copy(other)
+            inside._connection = _Transaction(connection, transaction)
+            try:
+                yield inside
+            finally:
+                # of a connection that is gone the server cancels what it had begun
+                with suppress(SurrealError, OSError):
+                    connection.cancel(transaction)
+
     def table(self, name: str) -> str:
         """The name that a table of surrecall's goes by in this database; `name` is the one it has in surql/core."""
         return self.settings.names.get(name, name)
@@ -122,6 +150,27 @@ class Database:
     def value(self, statements: str, **variables: Any) -> Any:
         """Run statements and give the result of the last one."""
         return self.run(statements, **variables)[-1]
+
+    def notifications(self, table: str, stop: threading.Event) -> Iterator[dict[str, Any]]:
+        """What changes in a table of surrecall's, as a server tells it over ws://, until `stop`.
+
+        Raises DatabaseError when the server goes away, or tells nothing (http://, the embedded engine).
+        """
+        try:
+            live = self._connection.live(self.table(table))
+            # the blocking client waits a tenth of a second at a time, and gives nothing back before something came
+            received = self._connection.subscribe_live(live)
+            reader = threading.Thread(target=self._end_with, args=(live, stop), daemon=True)
+            reader.start()
+            yield from received
+        except (SurrealError, OSError, NotImplementedError) as error:
+            raise DatabaseError(f"{self.settings.url} tells nothing of {table}: {error}", "check that the server runs") from error
+
+    def _end_with(self, live: Any, stop: threading.Event) -> None:
+        """End a live query when it is to stop; its reader then comes to an end too."""
+        stop.wait()
+        with suppress(SurrealError, OSError):
+            self._connection.kill(live)
 
     def _require_there(self, connection: Any) -> None:
         """Raise MissingDatabase with what there is when namespace or database is not; a user who may not look is let through."""
@@ -178,6 +227,16 @@ class Database:
         if self.settings.is_embedded:
             return "a surrealkv folder is held by one process at a time, and must be writable"
         return "start one (docker-compose up -d, or surreal start), or check --url"
+
+
+class _Transaction:
+    """A connection whose statements belong to one transaction."""
+
+    def __init__(self, connection: Any, transaction: UUID) -> None:
+        self._connection, self._id = connection, transaction
+
+    def query_raw(self, statements: str, variables: dict[str, Any]) -> Any:
+        return self._connection.query_raw(statements, variables, None, self._id)
 
 
 def _close(connection: Any) -> None:

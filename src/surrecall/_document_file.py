@@ -9,9 +9,10 @@ from typing import Any
 from surrecall import _ids, _tabular
 from surrecall._errors import UsageError
 from surrecall._faults import Faults
-from surrecall._question_file import Fault, vector
+from surrecall._question_file import Fault, flag, vector
 
 FORMATS = ("jsonl", "json", "csv", "tsv")
+_DELETE = "delete"
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,23 @@ class Entry:
     text: str
     title: str | None
     vector: list[float] | None
+    # whether the row says that the document goes; it has no text then
+    delete: bool = False
 
 
 def read(
-    path: Path, form: str, names: Names, text_field: str, faults: Faults, left_out: dict[str, None] | None = None
+    path: Path,
+    form: str,
+    names: Names,
+    text_field: str,
+    faults: Faults,
+    left_out: dict[str, None] | None = None,
+    *,
+    deletes: bool = False,
 ) -> list[Entry]:
     """All documents of a file, each id once; fields that are none of `names` are left out, and their names put into `left_out`.
+
+    With `deletes` a row whose field `delete` is true says that the document goes, and needs no text.
 
     Raises DataError for a header that can't be made out, UsageError for a name of `names` that no row has.
     """
@@ -52,6 +64,7 @@ def read(
     given = {"id": names.id, "text": names.text, "title": names.title, "vector": names.vector}
     columns = {name: () if given[name] else aliases for name, aliases in usual.items()}
     columns = {given[name] or name: aliases for name, aliases in columns.items()}
+    columns |= {_DELETE: ()} if deletes else {}
     rows = _tabular.read(path, form, _renamed(columns), faults, strict=False, left_out=left_out)
     called = {name: _tabular.canonical(given[name] or name) for name in given}
     for name, wanted in given.items():
@@ -80,6 +93,8 @@ def _entry(row: _tabular.Row, called: dict[str, str]) -> Entry:
     name = row.name(called["id"])
     if name is None:
         raise Fault("no id" if called["id"] not in row.fields else "the id is neither a text nor a whole number of 64 bits")
+    if flag(row.fields.get(_DELETE), _DELETE):
+        return Entry(row.line, row.content, name, "", None, None, delete=True)
     text, title = row.fields.get(called["text"]), row.fields.get(called["title"])
     if not isinstance(text, str) and not (text is None and not row.typed and title):
         raise Fault("no text")

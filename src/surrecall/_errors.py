@@ -66,6 +66,12 @@ class DataError(SurrecallError):
     exit_code = ExitCode.DATA
 
 
+class GuardError(SurrecallError):
+    """A write was refused because a floor would break; nothing of it is stored."""
+
+    exit_code = ExitCode.GATE_FAILED
+
+
 class EmbeddingError(SurrecallError):
     """A model or its endpoint can't be reached, refuses, or gives something else than vectors."""
 

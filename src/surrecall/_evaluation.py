@@ -17,6 +17,7 @@ from surrealdb import RecordID
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, ExitCode, SchemaError, SurrecallError, UsageError
 from surrecall._executors import CLOSURE, SAMPLE, STREAMING, faster, order
+from surrecall._fingerprint import corpus_hash
 from surrecall._render import record_text
 from surrecall._retry import retried as _retried
 
@@ -70,15 +71,17 @@ LET $runs = fn::evaluation_runs($tallies);
 UPDATE $evaluation SET drafts = array::concat(drafts ?? [], $runs) RETURN NONE;
 """
 _TALLIED = 500
-_FINGERPRINT = "LET $hash = fn::corpus_hash(); UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
+_FINGERPRINT = "UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
 _CLOSED = """
 SELECT * FROM ONLY $evaluation;
 RETURN fn::evaluation_warnings($evaluation);
 RETURN fn::evaluation_unanswerable($evaluation);
 """
-# an imported ranking has no retriever that could be asked for the rest, and a user's view nobody who is signed in
+# an imported ranking has no retriever that could be asked for the rest, one on ingest has steps of its own, and nobody is signed
+# in for a user's view
 _UNFINISHED = """
-SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger != 'import' AND seen = NONE ORDER BY started DESC, id LIMIT 1
+SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger NOT IN ['import', 'ingest'] AND seen = NONE
+ORDER BY started DESC, id LIMIT 1
 """
 
 # a shard should end long before the client gives up on a query (30 s), and be long enough to hide the round trip
@@ -146,7 +149,7 @@ def resume(database: Database, *, jobs: int = 1, progress: Progress = lambda _do
     found = database.value(_UNFINISHED)
     if not found:
         raise UsageError("no evaluation is unfinished", "surrecall evaluate begins one")
-    changed = database.value("RETURN fn::evaluation_changed($evaluation, true)", evaluation=found[0])
+    changed = database.value("RETURN fn::evaluation_changed($evaluation, $hash)", evaluation=found[0], hash=corpus_hash(database))
     if changed:
         raise SchemaError(
             f"{' and '.join(changed)} changed since {record_text(found[0])} began, its figures would be of no one state",
@@ -155,11 +158,25 @@ def resume(database: Database, *, jobs: int = 1, progress: Progress = lambda _do
     return _drive(database, database.value("SELECT * FROM ONLY $evaluation", evaluation=found[0]), jobs, progress)
 
 
+def answer_all(database: Database, row: dict[str, Any], progress: Progress = lambda _done, _all: None) -> None:
+    """Ask what an evaluation has yet to ask, over this one connection, and store the answers; no run is made of them."""
+    board = _Board(_missing(database, row["id"]), len(row["calls"]) * len(row["questions"]), progress)
+    for call in board.calls:
+        board.count(_sample(database, call))
+    _answer_all([database], board)
+
+
 def finish(database: Database, row: dict[str, Any]) -> Evaluation:
     """Work out the runs of an evaluation whose answers are all there, and close it."""
     _draft([database], row, threading.Event())
     runs = _retried(lambda: database.value("RETURN fn::evaluation_complete($evaluation)", evaluation=row["id"]))
     return _closed(database, row["id"], runs)
+
+
+def fingerprint(database: Database, evaluation: RecordID) -> None:
+    """Note the fingerprint of the corpus as it is now with an evaluation."""
+    told = corpus_hash(database)
+    _retried(lambda: database.run(_FINGERPRINT, evaluation=evaluation, hash=told))
 
 
 def read(database: Database, evaluation: RecordID) -> Evaluation:
@@ -301,12 +318,12 @@ def _fingerprint(database: Database, evaluation: RecordID) -> Iterator[None]:
     def work() -> None:
         try:
             with database.another() as other:
-                _retried(lambda: other.run(_FINGERPRINT, evaluation=evaluation))
+                fingerprint(other, evaluation)
         except BaseException as error:  # carried over to the caller's thread
             errors.append(error)
 
     if database.settings.is_embedded:
-        database.run(_FINGERPRINT, evaluation=evaluation)
+        fingerprint(database, evaluation)
         yield
         return
     thread = threading.Thread(target=work, daemon=True)

@@ -13,6 +13,8 @@ from surrecall._errors import SchemaError
 
 REGISTRY_FILE = "corpus/retrievers.toml"
 DISPATCHER_FILE = "corpus/retrieve.surql"
+FLOORS_FILE = "corpus/floors.toml"
+FLOOR_ROWS_FILE = "corpus/floors.surql"
 _DEFINED = re.compile(r"^DEFINE FUNCTION OVERWRITE (fn::\w+)", re.MULTILINE)
 
 
@@ -61,6 +63,12 @@ def our_functions() -> frozenset[str]:
     folders = (packaged("surql") / "core", Path(__file__).parent / "templates" / "corpus")
     defined = {name for folder in folders for path in folder.rglob("*.surql") for name in _DEFINED.findall(read(path))}
     return frozenset({*defined, "fn::retrieve", "fn::retrieve_rows"})
+
+
+@cache
+def metrics() -> tuple[str, ...]:
+    """The names of the metrics, in alphabetical order; a file of its own each."""
+    return tuple(sorted(path.stem.removesuffix("_at") for path in (packaged("surql") / "core" / "metric").glob("*.surql")))
 
 
 def joined(files: Sequence[SourceFile]) -> str:

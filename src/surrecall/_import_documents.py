@@ -17,6 +17,8 @@ from surrecall._faults import Faults
 
 _THERE = "SELECT * FROM $ids"
 _BATCH = 100
+# documents a transaction: half a minute is what a client waits
+_GUARDED = 500
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Options:
     model: str | None = None
     prepend_title: bool = False
     dry_run: bool = False
+    # all in one transaction, which fn::guard judges
+    guard: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,8 @@ class ImportedDocuments:
 
     `vectors` of the new documents came with one, `vectors_filled` went to documents that were there without; `titles_left_out`
     are titles that the table has no field for, `empty` documents without text; `columns_left_out` are columns of the file that
-    say nothing of a document. `model_taken_for` is the recorded model that vectors of an unnamed one are taken for.
+    say nothing of a document. `model_taken_for` is the recorded model that vectors of an unnamed one are taken for. `guarded` is
+    what fn::guard measured, where it was asked.
     """
 
     documents: int
@@ -51,6 +56,7 @@ class ImportedDocuments:
     columns_left_out: list[str]
     model_taken_for: str | None
     dry_run: bool
+    guarded: dict[str, Any] | None = None
 
 
 def import_documents(
@@ -62,33 +68,26 @@ def import_documents(
 ) -> ImportedDocuments:
     """Add the documents of a file; a second time changes nothing.
 
-    Raises DataError with file, line and content of what is wrong; then, as after any failure, nothing is added.
+    Raises DataError with file, line and content of what is wrong, GuardError when a floor would break; then, as after any
+    failure, nothing is added.
     """
+    if options.guard and options.dry_run:
+        raise UsageError(
+            "--guard judges what is stored, and --dry-run stores nothing", "surrecall whatif FILE tells what would change"
+        )
     faults = Faults()
     left_out: dict[str, None] = {}
     entries = _document_file.read(options.path, options.form, options.names, corpus.body, faults, left_out)
     faults.raise_if_any()
     if not entries:
         raise DataError(f"{options.path} holds no document", "one row a document: id, title, text")
-    vectors = _read_vectors(options, corpus, entries)
+    vectors = read_vectors(options, corpus, entries)
     # the definitions must be there before rows can be compared with what is; a trial leaves them as they are
-    indexed = True if options.dry_run else _ingest.prepare(database, project, corpus)
+    indexed = True if options.dry_run else _ingest.prepare(database, project, corpus, keep_indexes=options.guard)
     tables = database.value("INFO FOR DB")["tables"]
-    titled = _takes_title(database, corpus, tables)
+    titled = takes_title(database, corpus, tables)
     known = _ids.resolve(database, corpus.table, [entry.name for entry in entries]) if corpus.table in tables else {}
-    rows: list[tuple[_document_file.Entry, dict[str, Any]]] = []
-    for entry in entries:
-        found = known.get(entry.name, [])
-        if len(found) > 1:
-            faults.add(options.path, entry.line, _label_file.missing("document", entry.name, found), entry.content)
-        embedding = entry.vector if vectors is None else vectors[str(entry.name)]
-        row: dict[str, Any] = {"id": found[0] if found else _ids.new(corpus.table, entry.name)}
-        _fields.place(row, corpus.body, _text(entry, options))
-        if entry.title is not None and titled:
-            _fields.place(row, titled, entry.title)
-        if embedding is not None and corpus.vector is not None:
-            _fields.place(row, corpus.vector, embedding)
-        rows.append((entry, row))
+    rows = [(entry, row_of(corpus, options, entry, known.get(entry.name, []), titled, vectors, faults)) for entry in entries]
     faults.raise_if_any()
     fields = [corpus.body, *([titled] if titled else []), *([corpus.vector] if corpus.vector else [])]
     fresh = [row for _, row in rows]
@@ -101,17 +100,31 @@ def import_documents(
         raise UsageError("--model names the model of vectors, and the file has none", "give --vectors FILE.npy")
     fresh_vectors = sum(corpus.vector is not None and _fields.pick(row, corpus.vector) is not None for row in fresh)
     model = _import_models.DocumentModel(database, corpus, options.model, given - fresh_vectors - len(fillings))
+    guarded = None
+    if options.guard and len(fresh) + len(fillings) > _GUARDED:
+        raise UsageError(
+            f"--guard is one transaction, and {len(fresh) + len(fillings)} documents are more than the {_GUARDED} it takes",
+            "import the file in parts; or without --guard, and surrecall gate after it",
+        )
     if not options.dry_run:
         empty = _ingest.empty(database, fillings)
+        written: list[RecordID] = []
 
         def undo() -> None:
-            empty()
+            # of a transaction that was refused nothing is there
+            if written or not options.guard:
+                empty()
             model.put_back()
 
         with _ingest.logged(database, f"documents of {options.path.resolve()}", len(fresh) + len(fillings), 0, undo) as added:
-            _ingest.fill(database, fillings)
             try:
-                _ingest.add_documents(database, project, corpus, fresh, added, indexed=indexed, progress=progress)
+                if options.guard:
+                    guarded = _ingest.add_guarded(database, corpus, fresh, fillings)
+                    added += [row["id"] for row in fresh]
+                    written += [row.id for row in fillings]
+                else:
+                    _ingest.fill(database, fillings)
+                    _ingest.add_documents(database, project, corpus, fresh, added, indexed=indexed, progress=progress)
             except _ingest.RefusedRow as refused:
                 entry = next(entry for entry, row in rows if row["id"] == refused.id)
                 raise DataError(f"{options.path}:{entry.line}: {refused.message}", refused.hint) from refused
@@ -126,7 +139,30 @@ def import_documents(
         columns_left_out=list(left_out),
         model_taken_for=model.taken_for if fresh_vectors or fillings else None,
         dry_run=options.dry_run,
+        guarded=guarded,
     )
+
+
+def row_of(
+    corpus: Corpus,
+    options: Options,
+    entry: _document_file.Entry,
+    found: list[RecordID],
+    titled: str | None,
+    vectors: _vectors.Vectors | None,
+    faults: Faults,
+) -> dict[str, Any]:
+    """The row that an entry of a file becomes; `found` are the documents that its id can mean, several of them a fault."""
+    if len(found) > 1:
+        faults.add(options.path, entry.line, _label_file.missing("document", entry.name, found), entry.content)
+    embedding = entry.vector if vectors is None else vectors[str(entry.name)]
+    row: dict[str, Any] = {"id": found[0] if found else _ids.new(corpus.table, entry.name)}
+    _fields.place(row, corpus.body, _text(entry, options))
+    if entry.title is not None and titled:
+        _fields.place(row, titled, entry.title)
+    if embedding is not None and corpus.vector is not None:
+        _fields.place(row, corpus.vector, embedding)
+    return row
 
 
 def _text(entry: _document_file.Entry, options: Options) -> str:
@@ -135,7 +171,8 @@ def _text(entry: _document_file.Entry, options: Options) -> str:
     return f"{entry.title}\n{entry.text}"
 
 
-def _read_vectors(options: Options, corpus: Corpus, entries: list[_document_file.Entry]) -> _vectors.Vectors | None:
+def read_vectors(options: Options, corpus: Corpus, entries: list[_document_file.Entry]) -> _vectors.Vectors | None:
+    """The vectors of --vectors by id; None where the entries have their own, if any."""
     own = [entry for entry in entries if entry.vector is not None]
     if corpus.vector is None and (own or options.vectors is not None):
         raise UsageError(f"{corpus.table} has no vector field", "import without vectors, or name the field in surrecall.toml")
@@ -158,7 +195,7 @@ def _read_vectors(options: Options, corpus: Corpus, entries: list[_document_file
     return vectors
 
 
-def _takes_title(database: Database, corpus: Corpus, tables: dict[str, str]) -> str | None:
+def takes_title(database: Database, corpus: Corpus, tables: dict[str, str]) -> str | None:
     """The field of a document's title; None where the table is bound to its fields and has none such."""
     if corpus.title is None or corpus.table not in tables or not re.search(r"\bSCHEMAFULL\b", tables[corpus.table]):
         return corpus.title

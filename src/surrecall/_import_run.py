@@ -21,7 +21,6 @@ _QUESTIONS = "SELECT VALUE id FROM question WHERE set = $set ORDER BY id"
 _SAMPLES = "SELECT VALUE id FROM type::table($table) LIMIT 2"
 _SETS = "SELECT VALUE set FROM question GROUP BY set"
 _STORE = "fn::import_answers($evaluation, $answers)"
-_FINGERPRINT = "LET $hash = fn::corpus_hash(); UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
 
 Progress = Callable[[int, int], None]
 
@@ -154,7 +153,7 @@ def _record(
             database.run(_STORE, evaluation=evaluation, answers=answers)
             done += len(shard)
             progress(done, len(asked))
-        database.run(_FINGERPRINT, evaluation=evaluation)
+        _evaluation.fingerprint(database, evaluation)
         return _evaluation.finish(database, row)
     except BaseException:
         # where the database went away, check names the import, and importing the file again takes its place

@@ -17,6 +17,7 @@ from surrecall._collection import Collection, Document, Question
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, DataError, SchemaError, SurrecallError, UsageError
+from surrecall._retry import retried
 
 # where indexes are there already a large transaction is slow out of proportion
 _BATCH_WITHOUT_INDEXES, _BATCH_WITH_INDEXES = 500, 50
@@ -44,6 +45,13 @@ _THERE = "SELECT VALUE id FROM $ids"
 _FINISHED = "UPDATE import_log SET finished = time::now() WHERE id = $log OR (source = $source AND finished = NONE) RETURN NONE"
 # a row at a time: each has values of its own
 _FILL = "BEGIN; FOR $row IN $rows { UPDATE $row.id MERGE $row.values RETURN NONE }; COMMIT;"
+_GUARDED = """
+BEGIN;
+INSERT INTO {table} $rows RETURN NONE;
+FOR $row IN $filled {{ UPDATE $row.id MERGE $row.values RETURN NONE }};
+RETURN fn::guard();
+COMMIT;
+"""
 _PUT_BACK = """
 FOR $row IN $rows {
   LET $there = (SELECT * FROM ONLY $row.id);
@@ -183,6 +191,21 @@ def add_documents(
         _build_indexes(database, project, corpus)
 
 
+def add_guarded(database: Database, corpus: Corpus, rows: list[dict[str, Any]], fillings: Sequence[Filling]) -> dict[str, Any]:
+    """Insert rows and fill others in one transaction that fn::guard judges; what it measured.
+
+    Raises GuardError when a floor would break; then nothing is stored.
+    """
+    statement = _GUARDED.format(table=_quoting.identifier(corpus.table))
+    filled = [{"id": row.id, "values": row.values} for row in fillings]
+    try:
+        # two that overlap meet on the lock row
+        results = retried(lambda: database.run(statement, rows=rows, filled=filled))
+    except DatabaseError as error:
+        raise _refused_row(database, corpus, rows) or error from error
+    return next(row for row in results if isinstance(row, dict) and "floors" in row)
+
+
 class RefusedRow(DataError):
     """A row that the table refuses; `id` is its own."""
 
@@ -253,13 +276,13 @@ def _emptied(values: dict[str, Any]) -> dict[str, Any]:
     return {key: _emptied(value) if isinstance(value, dict) else None for key, value in values.items()}
 
 
-def prepare(database: Database, project: Path, corpus: Corpus) -> bool:
+def prepare(database: Database, project: Path, corpus: Corpus, *, keep_indexes: bool = False) -> bool:
     """Apply the project; whether its indexes stay while rows go in.
 
     They are left out, and taken away, where the table is empty, and where one of them is not ready: a build that was cut off
-    never goes on by itself. Those of an adopted table are its owner's and stay in any case.
+    never goes on by itself. Those of an adopted table are its owner's and stay in any case, as with `keep_indexes`.
     """
-    if corpus.adopted:
+    if corpus.adopted or keep_indexes:
         _schema.apply(database, project)
         return True
     filled = corpus.table in database.value("INFO FOR DB")["tables"] and database.value(_ANY, table=corpus.table)

@@ -14,9 +14,15 @@ if TYPE_CHECKING:
 # functions and tables of ours say so at the head of their COMMENT, and have a name that is ours; that is how they are told from
 # the user's, who may write what he likes into his own
 _MARK = "surrecall: "
+# where the paths of our APIs begin
+API = "/surrecall/"
 # the function that a trial of a retriever defines and takes away again
 PROBE = ("retriever_probe_", "sweep_probe_")
+# events that a policy puts on the user's tables, and takes off
+_WATCH = "surrecall_"
 _PARTS = {"fields": "field", "events": "event", "indexes": "index"}
+# events that a policy puts on the user's tables, and takes off
+_WATCH = "surrecall_"
 _REMOVE = {"analyzer": "REMOVE ANALYZER {0}", "field": "REMOVE FIELD {0} ON {1}", "index": "REMOVE INDEX {0} ON {1}"}
 
 
@@ -42,6 +48,11 @@ class Definition:
         return f"{self.kind} {self.name}" + (f" of table {self.table}" if self.table else "")
 
     @property
+    def is_watch(self) -> bool:
+        """Whether it is an event that an ingest policy put on a table of the user's."""
+        return self.kind == "event" and self.is_marked and self.name.startswith(_WATCH)
+
+    @property
     def removal(self) -> str | None:
         """The statement that takes a definition of the user's away, so that apply can make it anew; None for a table."""
         form = _REMOVE.get(self.kind)
@@ -51,6 +62,12 @@ class Definition:
 def functions_and_tables(database: Database) -> dict[str, Definition]:
     """Functions and tables by label."""
     return _top(database, ("functions", "function"), ("tables", "table"))
+
+
+def apis(database: Database) -> list[str]:
+    """The paths of the APIs that are ours."""
+    told = database.run_as_written("INFO FOR DB STRUCTURE")[0]["apis"]
+    return [one["path"] for one in told if str(one["path"]).startswith(API)]
 
 
 def analyzers(database: Database) -> dict[str, Definition]:

@@ -26,8 +26,20 @@ TABLES = (
     "eval_chain",
     "import_log",
     "embedding_model",
+    "miss_note",
     "corpus_change",
+    "corpus_state",
+    "ingest_lease",
+    "ingest_policy",
+    "ingest_step",
+    "ingest_wake",
     "eval_floor",
+    "eval_baseline",
+    "eval_guard",
+    "ingest_policy",
+    "eval_alert",
+    "eval_prune",
+    "eval_trend",
 )
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FUNCTION = re.compile(r"fn::[a-z_][a-z0-9_]*(::[a-z_][a-z0-9_]*)*")

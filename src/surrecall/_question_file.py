@@ -272,9 +272,6 @@ def _of_cells(row: _tabular.Row) -> Entry:
             anchors.append(_anchor(_ids.Name(name.strip()), phrase.strip()))
         else:
             raise Fault("an anchor is document::phrase")
-    said = fields.get("answerable", "").strip().lower()
-    if said and said not in _WORDS:
-        raise Fault(f"answerable is {said!r}, neither true nor false")
     return Entry(
         line=row.line,
         content=row.content,
@@ -282,11 +279,21 @@ def _of_cells(row: _tabular.Row) -> Entry:
         text=_text(fields, "text"),
         relevant=[] if judged else list(dict.fromkeys(documents)),
         judged=list(judged.items()),
-        answerable=_WORDS[said] if said else None,
+        answerable=flag(fields.get("answerable"), "answerable"),
         anchors=anchors,
         details=_details(fields, [value if typed else value.strip() for value, typed in _members(fields, "tags")]),
         repeated=len(documents) - len(set(documents)),
     )
+
+
+def flag(value: Any, name: str) -> bool | None:
+    """A field that is true or false, as JSON has it or in words; None where it is not there. Raises Fault for anything else."""
+    if value is None or isinstance(value, bool):
+        return value
+    said = value.strip().lower() if isinstance(value, str) else repr(value)
+    if said and said not in _WORDS:
+        raise Fault(f"{name} is {said!r}, neither true nor false")
+    return _WORDS[said] if said else None
 
 
 def _quepid(path: Path, faults: Faults) -> Iterator[Entry]:

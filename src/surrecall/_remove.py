@@ -9,6 +9,7 @@ from surrecall import _inventory, _quoting
 from surrecall._database import Database
 from surrecall._errors import SchemaError, SurrecallError, UsageError
 from surrecall._render import record_text
+from surrecall._retry import retried
 
 # the assertion that the corpus files put on a vector field, letter for letter, and nothing that somebody wrote himself
 _ASSERTION = re.compile(
@@ -43,13 +44,19 @@ def plan(database: Database) -> Plan:
     tables = [found for found in ours if found.kind == "table"]
     names = {table.name for table in tables}
     theirs = [found for found in there.values() if not found.is_ours and found.table not in names]
+    watches = [found for found in there.values() if found.is_watch]
     checked = [found for found in theirs if found.kind == "field" and _assertion(database, found)]
     freed = [Removal(f"the assertion of {found.label}", _without_assertion(found.text)) for found in checked]
+    freed += [
+        Removal(found.label, f"REMOVE EVENT {_quoting.identifier(found.name)} ON {_quoting.identifier(found.table or '')}")
+        for found in watches
+    ]
     removals = [
         Removal(found.label, f"REMOVE TABLE {_quoting.identifier(found.name)}", _inventory.rows(database, found.name))
         for found in tables
     ]
     removals += [Removal(found.label, f"REMOVE FUNCTION fn::{found.name}") for found in functions]
+    removals += [Removal(f"API {path}", f"REMOVE API {_quoting.text(path)}") for path in _inventory.apis(database)]
     uses = re.compile(
         "|".join([*(rf"\bfn::{re.escape(one.name)}\s*\(" for one in functions), *(rf"record<{name}>" for name in names)])
     )
@@ -81,7 +88,8 @@ def remove(database: Database, planned: Plan, *, force: bool = False) -> list[Re
         )
     statements = "; ".join(removal.statement for removal in planned.removals)
     try:
-        database.run_as_written(f"BEGIN; {statements}; COMMIT;")
+        # an evaluation in the background may be at its last steps
+        retried(lambda: database.run_as_written(f"BEGIN; {statements}; COMMIT;"))
     except SurrecallError as error:
         raise SchemaError(
             f"the database refused, nothing was removed: {error.message}",

@@ -17,7 +17,7 @@ from surrealdb import Duration, RecordID
 
 _BARE = re.compile(r"[A-Za-z0-9_]+")
 # a result is an object, whose keys the engine sorts; tables read better in this order
-_NAMES = ("retriever",)
+_NAMES = ("retriever", "floor")
 _FIRST = (
     "rank",
     "seq",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from surrecall import _files, _inventory, _names, _quoting, _retrievers
+from surrecall import _files, _floors, _inventory, _names, _quoting, _retrievers, _settings
 from surrecall._database import Database
 from surrecall._errors import SchemaError, SurrecallError
 from surrecall._retry import retried
@@ -18,25 +18,34 @@ _ANY_QUESTION = "RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"
 # how the comment of fn::corpus_names begins
 _NAMES_MARK = "surrecall: {table: of the documents"
 _LEFT_ALONE = "is not what surql/corpus defines, and apply leaves it alone"
+# what a table that is a view has in its definition, and whether it is not what the history gives
+_VIEW = re.compile(r" AS SELECT ")
+_STALE = "RETURN fn::check_trend()"
 _LABELLED = re.compile(r"record<([^>|]+)>")
-_REGISTRY = """
-SELECT id, position, call, returns, prefix, where, document, reranks, rerank, pool, warning FROM retriever ORDER BY position, id
-"""
+# tables whose rows are made from files, how they are read, and what is said where they differ
+_ROWS = {
+    "retriever": (
+        "SELECT id, position, call, returns, prefix, on_ingest, where, document, stages, reranks, rerank, pool, warning "
+        "FROM retriever ORDER BY position, id",
+        "holds other retrievers than retrievers.toml",
+    ),
+    "eval_floor": ("SELECT * FROM eval_floor ORDER BY id", "holds other floors than floors.toml"),
+}
 
 
 @dataclass(frozen=True)
 class Applied:
     """What apply did: counts of what is in force now, and how many definitions are new or changed.
 
-    `regenerated` says whether the dispatcher was made anew; `left_alone` are definitions of the user's that differ from the
-    files and stay as they are.
+    `regenerated` are the files that were made anew, by the name of the one they are made from; `left_alone` are definitions of
+    the user's that differ from the files and stay as they are.
     """
 
     files: int
     functions: int
     tables: int
     changed: int
-    regenerated: bool
+    regenerated: dict[str, str]
     left_alone: list[Finding]
 
 
@@ -58,7 +67,7 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
     Raises SchemaError when a file is wrong (named, with its line) or a function or table of ours would replace somebody
     else's (both definitions shown).
     """
-    regenerated = regenerate_dispatcher(project)
+    regenerated = regenerate(project)
     files = [file for file in _files.load(project) if Path(file.name).stem not in leave_out]
     with scratch(files) as reference:
         reference_definitions = _inventory.everything(reference)
@@ -82,6 +91,7 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
             f"the database refused the schema, nothing was changed: {error.message}",
             error.hint or "mend what it names; surrecall check compares the database with the files",
         ) from error
+    _renew_views(database, files, wanted)
     after = _inventory.everything(database)
     ours = [definition for definition in wanted.values() if definition.is_ours]
     return Applied(
@@ -92,6 +102,21 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
         regenerated=regenerated,
         left_alone=[found for found in _differences(reference_definitions, after) if found.problem == _LEFT_ALONE],
     )
+
+
+def _renew_views(database: Database, files: Sequence[_files.SourceFile], wanted: dict[str, _inventory.Definition]) -> None:
+    """Make a view anew that is not what its file defines, or not what its rows give.
+
+    The engine can't replace a view that holds rows, nor remove and define it in one transaction. Nothing is lost in between: it
+    is worked out from rows that stay.
+    """
+    there = _inventory.functions_and_tables(database)
+    for label, view in wanted.items():
+        if view.is_ours and _VIEW.search(view.text):
+            stale = there[label].text != view.text or database.value(_STALE)
+            text = next(file.text for file in files if f"DEFINE TABLE IF NOT EXISTS {view.name} " in file.text)
+            if stale:
+                database.run_as_written(f"REMOVE TABLE {_quoting.identifier(view.name)}; {text}")
 
 
 def _require_written_names(project: Path) -> None:
@@ -107,27 +132,37 @@ def _require_written_names(project: Path) -> None:
         )
 
 
-def regenerate_dispatcher(project: Path) -> bool:
-    """Make retrieve.surql from retrievers.toml where the two differ; whether it had to be written."""
-    dispatcher, text = _dispatcher(project)
-    if text is None:
-        return False
-    try:
-        dispatcher.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SchemaError(f"{dispatcher} can't be written: {error}", "make the folder writable") from error
-    return True
+def regenerate(project: Path) -> dict[str, str]:
+    """Make retrieve.surql and floors.surql anew where their .toml says something else; what was written, by the name of that."""
+    written = {}
+    for source, made, text in _generated(project):
+        if made.is_file() and _files.read(made) == text:
+            continue
+        try:
+            made.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise SchemaError(f"{made} can't be written: {error}", "make the folder writable") from error
+        written[source] = made.name
+    return written
 
 
-def _dispatcher(project: Path) -> tuple[Path, str | None]:
-    """The file of the dispatcher, and the text that belongs into it where it holds another."""
-    folder = _files.corpus_folder(project)
-    registry, dispatcher = folder.parent / _files.REGISTRY_FILE, folder.parent / _files.DISPATCHER_FILE
+def _generated(project: Path) -> Iterator[tuple[str, Path, str]]:
+    """The files that are made from others: the name of the source, the file, and the text that belongs into it."""
+    folder = _files.corpus_folder(project).parent
+    names = _names.of_project(project)
+    registry = folder / _files.REGISTRY_FILE
     if not registry.is_file():
         raise SchemaError(f"{registry} is missing", "it lists the retrievers; put it back")
-    text = _retrievers.compile_dispatcher(_retrievers.parse(_files.read(registry), str(registry)), _names.of_project(project))
-    same = dispatcher.is_file() and _files.read(dispatcher) == text
-    return dispatcher, None if same else text
+    retrievers = _retrievers.parse(_files.read(registry), str(registry))
+    yield registry.name, folder / _files.DISPATCHER_FILE, _retrievers.compile_dispatcher(retrievers, names)
+    floors, rows = folder / _files.FLOORS_FILE, folder / _files.FLOOR_ROWS_FILE
+    # a project from before there were floors has neither; a file that was removed takes its floors along
+    if floors.is_file() or rows.is_file():
+        known = _floors.Known(
+            [retriever.name for retriever in retrievers], _files.metrics(), max(_settings.read_project_file(project).cutoffs)
+        )
+        found = _floors.parse(_files.read(floors), known, str(floors)) if floors.is_file() else []
+        yield floors.name, rows, _floors.compile_rows(found, names)
 
 
 @contextmanager
@@ -142,7 +177,8 @@ def scratch(files: list[_files.SourceFile], names: _names.Names | None = None) -
                 reference.run_as_written(file.text)
             except SurrecallError as error:
                 where = "" if error.statement is None else f" (statement {error.statement + 1})"
-                mend = "a call in retrievers.toml, which it is made from" if file.name == _files.DISPATCHER_FILE else "the file"
+                made = {_files.DISPATCHER_FILE: "a call in retrievers.toml", _files.FLOOR_ROWS_FILE: "floors.toml"}.get(file.name)
+                mend = f"{made}, which it is made from" if made else "the file"
                 raise SchemaError(f"surql/{file.name}{where}: {error.message}", f"mend {mend}, then surrecall apply") from error
         yield reference
 
@@ -150,18 +186,21 @@ def scratch(files: list[_files.SourceFile], names: _names.Names | None = None) -
 def drift(database: Database, project: Path) -> list[Finding]:
     """Where the definitions and the registry in force differ from the files; apply mends what is ours, never what is yours."""
     findings = []
-    if _dispatcher(project)[1] is not None:
-        findings.append(Finding("schema", "retrievers.toml", "changed since retrieve.surql was made from it", "surrecall apply"))
+    for source, made, text in _generated(project):
+        if not made.is_file() or _files.read(made) != text:
+            findings.append(Finding("schema", source, f"changed since {made.name} was made from it", "surrecall apply"))
     files = _files.load(project)
     with scratch(files, _names.of_project(project)) as reference:
-        wanted, rows = _inventory.everything(reference), reference.value(_REGISTRY)
+        wanted = _inventory.everything(reference)
+        rows = {table: reference.value(statement) for table, (statement, _) in _ROWS.items()}
     there = _inventory.everything(database)
     if not any(found.is_ours for found in there.values()):
         return [Finding("schema", "surrecall", "is not in this database", "surrecall apply")]
     findings += _differences(wanted, there)
-    registry = f"table {database.table('retriever')}"
-    if registry in there and database.value(_REGISTRY) != rows:
-        findings.append(Finding("schema", registry, "holds other retrievers than retrievers.toml", "surrecall apply"))
+    for table, (statement, problem) in _ROWS.items():
+        label = f"table {database.table(table)}"
+        if label in there and database.value(statement) != rows[table]:
+            findings.append(Finding("schema", label, problem, "surrecall apply"))
     return findings
 
 
@@ -181,7 +220,7 @@ def _differences(wanted: dict[str, _inventory.Definition], there: dict[str, _inv
     findings += [
         Finding("schema", label, "is in the database, and in no file", "remove it, or put its file back")
         for label, found in there.items()
-        if label not in wanted and (found.is_marked or found.table in our_tables)
+        if label not in wanted and (found.is_marked or found.table in our_tables) and not found.is_watch
     ]
     return findings
 
@@ -198,7 +237,7 @@ def _removals(definition: _inventory.Definition, there: dict[str, _inventory.Def
 
 def bundle(project: Path) -> str:
     """All files as one, in the form `surreal import` takes."""
-    regenerate_dispatcher(project)
+    regenerate(project)
     files = _files.load(project)
     with scratch(files):
         return f"OPTION IMPORT;\n\n{_files.joined(files)}"

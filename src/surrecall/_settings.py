@@ -44,7 +44,7 @@ def _is_texts(value: Any) -> bool:
 # what belongs into [corpus]
 _CORPUS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("table", "vector", "distance", "analyzer", "vector_index", "vector_table", "title"), _is_text),
-    **dict.fromkeys(("link", "linked_by", "reference"), _is_text),
+    **dict.fromkeys(("link", "linked_by", "reference", "parent", "position"), _is_text),
     **dict.fromkeys(("dimension", "pool"), _is_number),
     "text": lambda value: _is_text(value) or _is_texts(value),
     "text_indexes": _is_texts,

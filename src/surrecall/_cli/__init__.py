@@ -8,6 +8,10 @@ from io import TextIOWrapper
 
 from surrecall._cli import (
     apply,
+    baseline_export,
+    baseline_list,
+    baseline_set,
+    blame,
     bundle,
     check,
     compare,
@@ -15,6 +19,7 @@ from surrecall._cli import (
     demo,
     embed,
     evaluate,
+    explain,
     export_collection,
     export_contexts,
     export_documents,
@@ -22,6 +27,7 @@ from surrecall._cli import (
     export_labels,
     export_questions,
     export_run,
+    gate,
     history,
     import_collection,
     import_documents,
@@ -29,7 +35,10 @@ from surrecall._cli import (
     import_questions,
     import_run,
     import_snapshot,
+    ingest_policy,
     init,
+    misses,
+    prune,
     questions,
     remove,
     rerank,
@@ -42,7 +51,10 @@ from surrecall._cli import (
     seed,
     snapshot,
     sweep,
+    trend,
     triage,
+    watch,
+    whatif,
 )
 from surrecall._cli._app import app
 from surrecall._errors import ExitCode
@@ -50,6 +62,10 @@ from surrecall._errors import ExitCode
 __all__ = [
     "app",
     "apply",
+    "baseline_export",
+    "baseline_list",
+    "baseline_set",
+    "blame",
     "bundle",
     "check",
     "compare",
@@ -57,6 +73,7 @@ __all__ = [
     "demo",
     "embed",
     "evaluate",
+    "explain",
     "export_collection",
     "export_contexts",
     "export_documents",
@@ -64,6 +81,7 @@ __all__ = [
     "export_labels",
     "export_questions",
     "export_run",
+    "gate",
     "history",
     "import_collection",
     "import_documents",
@@ -71,8 +89,11 @@ __all__ = [
     "import_questions",
     "import_run",
     "import_snapshot",
+    "ingest_policy",
     "init",
     "main",
+    "misses",
+    "prune",
     "questions",
     "remove",
     "rerank",
@@ -85,7 +106,10 @@ __all__ = [
     "seed",
     "snapshot",
     "sweep",
+    "trend",
     "triage",
+    "watch",
+    "whatif",
 ]
 
 

@@ -44,6 +44,9 @@ app.add_typer(retriever_app, name="retriever")
 export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Take data out.")
 app.add_typer(export_app, name="export")
 
+baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Name evaluations that floors compare with.")
+app.add_typer(baseline_app, name="baseline")
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 # a server that was started a moment ago may not listen yet

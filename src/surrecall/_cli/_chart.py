@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from string import ascii_lowercase
 
 # one row a tenth
@@ -24,13 +24,17 @@ def letters(names: Sequence[str]) -> dict[str, str]:
     return given
 
 
-def chart(title: str, curves: Mapping[str, Points], width: int) -> list[str]:
+def chart(
+    title: str, curves: Mapping[str, Points], width: int, days: Sequence[str] = (), marks: Collection[int] = ()
+) -> list[str]:
     """Lines of a chart of values in [0,1] over k from 1, at most `width` columns wide.
+
+    With `days` the places from 1 are those days, which stand below the axis; `marks` are places with a ^ below it.
 
     Every k has a column where there is room; else a column stands for several, of which it shows the last. Values lie on the
     nearest tenth.
     """
-    last = max((k for points in curves.values() for k in points), default=1)
+    last = len(days) or max((k for points in curves.values() for k in points), default=1)
     columns = max(1, width - _AXIS - 1)
     # a few cutoffs are spread out, many share columns
     spread = max(1, min(columns // last, 6))
@@ -45,7 +49,20 @@ def chart(title: str, curves: Mapping[str, Points], width: int) -> list[str]:
             grid[row][column] = letter if grid[row][column] in (" ", letter) else _SHARED
     legend = "  ".join(f"{letter} {name}" for name, letter in letters(list(curves)).items())
     rows = [f"{(_HEIGHT - 1 - place) / (_HEIGHT - 1):.1f} |{''.join(cells)}".rstrip() for place, cells in enumerate(grid)]
-    return [f"{title}   {legend}", *rows, f"    +{'-' * used}", _ticks(last, per_column, spread, used)]
+    marked = {(math.ceil(place / per_column) - 1) * spread for place in marks}
+    below = [f"     {''.join('^' if column in marked else ' ' for column in range(used))}".rstrip()] if marks else []
+    ticks = _days(days, used) if days else _ticks(last, per_column, spread, used)
+    return [f"{title}   {legend}", *rows, f"    +{'-' * used}", *below, ticks]
+
+
+def _days(days: Sequence[str], used: int) -> str:
+    """The first day below the axis, and the last where there is room for it."""
+    room = used - len(days[0]) - len(days[-1])
+    return (
+        f"     {days[0]}{' ' * room}{days[-1]}"
+        if len(days) > 1 and room > 0
+        else f"     {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "")
+    )
 
 
 def _ticks(last: int, per_column: int, spread: int, used: int) -> str:

@@ -100,14 +100,16 @@ def _perfect(best: dict[str, float]) -> dict[str, float]:
 
 
 def _class(row: dict[str, Any]) -> str:
-    if row["whole"]:
-        return _WHOLE
-    if row["class"] is None:
+    return _WHOLE if row["whole"] else class_name(row["class"])
+
+
+def class_name(name: str | None) -> str:
+    """What a class of questions is called in a table; a class of that name is told from the rows that are none."""
+    if name is None:
         return _NO_CLASS
-    name = " ".join(row["class"].split())
+    name = " ".join(name.split())
     if len(name) > _LONGEST_CLASS:
         name = f"{name[:_LONGEST_CLASS]}…"
-    # a class of that name is told from the rows that are none
     return f'"{name}"' if name in (_WHOLE, _NO_CLASS, "") else name
 
 

@@ -20,8 +20,8 @@ def apply(context: Context, as_json: Json = False) -> None:
         if as_json:
             _render.print_json(context.out, applied)
             return
-        if applied.regenerated:
-            context.out.print("surql/corpus/retrieve.surql was made anew from retrievers.toml")
+        for source, made in applied.regenerated.items():
+            context.out.print(f"surql/corpus/{made} was made anew from {source}")
         what = f"{applied.functions} functions and {applied.tables} tables of surrecall are in {database.settings.label}"
         news = f"{applied.changed} definitions are new or changed" if applied.changed else "nothing changed"
         context.out.print(f"applied {applied.files} files: {what}; {news}", soft_wrap=True, markup=False, highlight=False)

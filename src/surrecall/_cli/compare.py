@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from string import ascii_uppercase
 from typing import Annotated, Any
 
@@ -10,12 +11,23 @@ from surrealdb import RecordID
 
 from surrecall import _comparison, _render
 from surrecall._cli._app import LARGEST, Context, Json, command, progress_bar
+from surrecall._cli._resolution import class_name
 from surrecall._database import Database
 
 # more would push the verdict out of sight
 _SHOWN = 20
 # a longer name makes a table that fits no terminal
 _LONGEST = 20
+_SLICED = ("questions", "a mean", "b mean", "difference", "wins", "ties", "losses", "weakest")
+
+
+class CompareBy(StrEnum):
+    """What questions are sorted by."""
+
+    KIND = "kind"
+    TAG = "tag"
+    SOURCE = "source"
+    SPLIT = "split"
 
 
 @command("compare")
@@ -32,6 +44,7 @@ def compare(
     retriever: Annotated[str | None, typer.Option("-r", "--retriever", help="Of evaluations: this retriever.")] = None,
     question_set: Annotated[str | None, typer.Option("--set", help="Golden set; else default.")] = None,
     every_pair: Annotated[bool, typer.Option("--all", help="Every pair, not each against the first.")] = False,
+    by: Annotated[CompareBy | None, typer.Option("--by", help="Also by class of question, as B was asked it.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=-(2**63), max=2**63 - 1, help="Of the resamples; else 1.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -40,6 +53,7 @@ def compare(
     Everything comes from stored answers, on the questions that both have with equal labels; nothing is retrieved or stored.
     A is the baseline: the difference is B - A, fixed are the questions where B is better. With several, each is compared with
     the first, and p is corrected by Holm. One retriever alone is compared with itself: the newest evaluation with the one before.
+    --by shows means, difference, wins and losses by class of question, and marks the class that lost most.
 
     Ends with 4, without a verdict, when no question can be compared.
 
@@ -55,6 +69,7 @@ def compare(
             k=k,
             seed=seed,
             every_pair=every_pair,
+            by=by and by.value,
         )
         told = _comparison.compare(database, asked, advance)
     if as_json:
@@ -91,6 +106,9 @@ def _show(context: Context, told: dict[str, Any]) -> None:
     for one in told["comparisons"]:
         a, b = names[one["a"]["name"]], names[one["b"]["name"]]
         of = f" ({a}, {b})" if several else ""
+        if told.get("by"):
+            context.out.print()
+            context.show(_render.table(_slices(one, told["by"]), (told["by"], *_SLICED), title=f"by {told['by']}{of}"))
         for what in ("fixed", "broke"):
             if one[what]:
                 context.out.print()
@@ -104,6 +122,20 @@ def _show(context: Context, told: dict[str, Any]) -> None:
             _say(context, line)
     for one in told["comparisons"]:
         _say(context, one["verdict"])
+
+
+def _slices(one: dict[str, Any], by: str) -> list[dict[str, Any]]:
+    """A row a class, the largest loss first and marked."""
+    return [
+        row
+        | {
+            by: class_name(row.get("class")),
+            "a mean": row["mean_a"],
+            "b mean": row["mean_b"],
+            "weakest": "<<" if row["weakest"] else None,
+        }
+        for row in one["slices"]
+    ]
 
 
 def _short_names(comparisons: list[dict[str, Any]]) -> dict[str, str]:

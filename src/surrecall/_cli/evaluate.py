@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from surrecall import _evaluation, _render, _resolution, _view
+from surrecall import _evaluation, _policy, _render, _resolution, _view
 from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
+from surrecall._cli._pending import take_up, tell_pending
 from surrecall._cli._resolution import ByOption, show_resolution, show_slices, warn_all
 from surrecall._database import Database
-from surrecall._errors import ExitCode, UsageError
+from surrecall._errors import DataError, ExitCode, UsageError
 
 _MEANS = ("recall", "hit", "precision", "p", "rr", "ap", "ndcg", "judged")
 # what leaves room for the class
@@ -47,6 +48,7 @@ def evaluate(
     trigger: Annotated[Trigger, typer.Option("--trigger", help="What asks for it.")] = Trigger.MANUAL,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Connections to work over; a server's cores.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Finish the newest evaluation that was cut off.")] = False,
+    pending: Annotated[bool, typer.Option("--pending", help="Evaluate the changes of the corpus that are pending.")] = False,
     by: ByOption = None,
     as_: Annotated[
         str | None, typer.Option("--as", help="Beside the full view, that of record:ACCESS, user:NAME or token; see below.")
@@ -76,6 +78,9 @@ def evaluate(
     takes; user:NAME one of the database, with its password; token whoever a token is of. The secret stands in SURRECALL_AS or a
     file, never in the command. The user's figures have a name of their own in the history: hybrid@person:ann.
 
+    --pending evaluates what the ingest policy asks for, where changes of the corpus are pending or came in by surreal import, and
+    does nothing else. Without it, changes that nothing in the background takes up are evaluated first.
+
     Ends with 4 when a retriever failed on a question: such an evaluation is kept, with the error, as failed.
 
     Example: surrecall evaluate -k 1,3,5 --note "chunks of 400"
@@ -83,16 +88,31 @@ def evaluate(
     who = None if as_ is None else _view.login(as_, as_file)
     if as_file is not None and who is None:
         raise UsageError("--as-file says what to sign in with, and not as whom", "give --as record:ACCESS, user:NAME or token")
-    if who is not None and (resume or by):
-        raise UsageError("--as goes with neither --resume nor --by", "one after the other")
+    if who is not None and (resume or by or pending):
+        raise UsageError("--as goes with none of --resume, --pending and --by", "one after the other")
     with context.open() as database, progress_bar(context, "evaluating") as advance:
         if resume and (k or retriever or note or rel != 1):
             raise UsageError("--resume goes on with what was asked then", "leave -k, -r, --rel and --note out")
         shown = metrics_of(database, metric)
         view: _view.View | None = None
-        if resume:
+        if pending:
+            if resume or k or retriever or note or rel != 1:
+                raise UsageError("--pending asks what the ingest policy says", "leave -k, -r, --rel, --note and --resume out")
+            taken = _policy.take_up(database, advance)
+            if taken.evaluation is None:
+                if as_json:
+                    _render.print_json(context.out, {"evaluation": None, "pending": 0})
+                else:
+                    context.out.print("nothing is pending")
+                return
+            if taken.error is not None:
+                raise DataError(f"what is pending could not be evaluated: {taken.error}", "mend that, then --pending again")
+            tell_pending(context, taken)
+            evaluation = _evaluation.read(database, taken.evaluation)
+        elif resume:
             evaluation = _evaluation.resume(database, jobs=jobs, progress=advance)
         else:
+            take_up(context, database, advance)
             options = _evaluation.Options(
                 cutoffs=cutoffs(k, context.project.cutoffs),
                 retrievers=retriever,

@@ -23,6 +23,7 @@ RETURN {
   cutoffs: (SELECT VALUE k FROM eval_run GROUP BY k ORDER BY k),
   sets: (SELECT VALUE set FROM eval_run GROUP BY set ORDER BY set),
   failed: (SELECT VALUE id FROM $runs.evaluation WHERE status = 'failed'),
+  pruned: (SELECT VALUE evaluation FROM eval_prune GROUP BY evaluation),
 };
 """
 _STEPS = "RETURN fn::history_steps($runs)"
@@ -53,10 +54,10 @@ def history(
     """
     with context.open() as database:
         told = database.value(_HISTORY, retriever=retriever, k=k, limit=limit, set=question_set)
-        rows, found = told["runs"], told["found"]
-        sliced = _sliced(database, rows, by) if by else None
+        rows, found, pruned = told["runs"], told["found"], told["pruned"]
+        sliced = _sliced(database, rows, by, pruned) if by else None
         stands: dict[str, Any] = database.value(_STEPS, runs=[row["id"] for row in rows]) if rows else {"warnings": []}
-        newest = _newest(database, rows, k or context.project.prompt_k)
+        newest = _newest(database, rows, k or context.project.prompt_k, pruned)
     if as_json:
         _render.print_json(context.out, sliced if by else rows)
         return
@@ -94,25 +95,28 @@ def _evaluations(rows: list[dict[str, Any]]) -> list[str]:
     return lines[:_LISTED] + ([f"and {len(lines) - _LISTED} more evaluations; --json has all"] if len(lines) > _LISTED else [])
 
 
-def _newest(database: Database, rows: list[dict[str, Any]], k: int | None) -> dict[str, Any] | None:
-    """What the newest evaluation among some runs can tell; None where all were written by hand."""
-    evaluation = next((row["evaluation"] for row in rows if row.get("evaluation")), None)
+def _newest(database: Database, rows: list[dict[str, Any]], k: int | None, pruned: list[RecordID]) -> dict[str, Any] | None:
+    """What the newest evaluation among some runs can tell; None where all were written by hand, or pruned."""
+    evaluation = next((row["evaluation"] for row in rows if row.get("evaluation") and row["evaluation"] not in pruned), None)
     if evaluation is None:
         return None
     names = dict.fromkeys(row["retriever"] for row in rows if row.get("evaluation") == evaluation)
     return _resolution.resolution(database, evaluation, list(names), k)
 
 
-def _sliced(database: Database, runs: list[dict[str, Any]], by: By) -> dict[str, Any]:
+def _sliced(database: Database, runs: list[dict[str, Any]], by: By, pruned: list[RecordID]) -> dict[str, Any]:
     """The runs by class, and what their means hide; runs without answers are left out, and said."""
     rows: list[dict[str, Any]] = []
     for run in runs:
-        if run.get("evaluation"):
+        if run.get("evaluation") and run["evaluation"] not in pruned:
             options = {"by": by.value, "k": run["k"], "metrics": list(_METRICS), "rel": run.get("rel")}
             told = _resolution.slice_rows(database, run["evaluation"], run["retriever"], options)
             rows += [{"at": run["at"]} | row for row in told]
     sliced = _resolution.verdicts(database, rows)
     without = sum(1 for run in runs if not run.get("evaluation"))
+    thinned = sum(1 for run in runs if run.get("evaluation") in pruned)
+    if thinned:
+        sliced["warnings"].append(f"{_render.counted(thinned, 'run')} whose answers were pruned, so without classes")
     if without:
         sliced["warnings"].append(f"{_render.counted(without, 'run')} without stored answers, so without classes")
     return sliced

@@ -9,6 +9,7 @@ import typer
 
 from surrecall import _collection, _ingest, _render
 from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts, progress_bar
+from surrecall._cli._pending import take_up
 
 
 @command("collection", group=import_app)
@@ -35,6 +36,8 @@ def import_collection(
         imported = _ingest.ingest(
             database, context.folder, corpus, collection, source, question_set, advance, model=model, dry_run=dry_run
         )
+        if not dry_run:
+            take_up(context, database, advance)
     if as_json:
         _render.print_json(context.out, imported)
         return

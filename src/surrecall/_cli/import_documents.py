@@ -9,6 +9,8 @@ import typer
 
 from surrecall import _document_file, _import_documents, _render, _tabular
 from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts, progress_bar
+from surrecall._cli._floors import show_floors
+from surrecall._cli._pending import take_up
 
 
 @command("documents", group=import_app)
@@ -26,6 +28,9 @@ def import_documents(
     prepend_title: Annotated[
         bool, typer.Option("--prepend-title", help="Put the title before a text that does not begin with it: it is searched too.")
     ] = False,
+    guard: Annotated[
+        bool, typer.Option("--guard", help="All in one transaction, refused when a floor would break; ends with 1 then.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and store nothing.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -34,6 +39,9 @@ def import_documents(
     Other columns are left out, and named. In JSON the number 7 and the text "7" are two ids; in CSV and TSV an id is a text,
     kept letter for letter. What is wrong is named by file and line, and then nothing is imported. A second import of the same
     file changes nothing.
+
+    With --guard the floors are measured before anything is stored, and a file that breaks one leaves nothing; at most 500
+    documents.
 
     Example: surrecall import documents docs.jsonl --vectors docs.npy --ids docs.ids.txt
     """
@@ -47,9 +55,12 @@ def import_documents(
         model=model,
         prepend_title=prepend_title,
         dry_run=dry_run,
+        guard=guard,
     )
     with context.open(create=not dry_run, trial=dry_run) as database, progress_bar(context, "importing") as advance:
         imported = _import_documents.import_documents(database, context.folder, corpus, options, advance)
+        if not dry_run:
+            take_up(context, database, advance)
     if as_json:
         _render.print_json(context.out, imported)
         return
@@ -63,12 +74,16 @@ def import_documents(
             "of them had no vector, and were given one": imported.vectors_filled,
         },
     )
+    if imported.guarded is not None:
+        show_floors(context, imported.guarded["floors"])
     if imported.columns_left_out:
         shown, more = imported.columns_left_out[:10], len(imported.columns_left_out) - 10
         line = f"columns left out: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
         context.out.print(_render.printable(line), markup=False, highlight=False, soft_wrap=True)
     if imported.model_taken_for:
         context.warn(f"without --model the vectors are taken for those of {imported.model_taken_for}, which is recorded")
+    if imported.guarded is not None and imported.guarded.get("note"):
+        context.warn(imported.guarded["note"])
     if imported.titles_left_out:
         context.warn(f"{imported.titles_left_out} titles were left out: {corpus.table} has no field title")
     if imported.empty:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from surrecall import _evaluation, _import_run, _render, _run_file
+from surrecall import _evaluation, _import_run, _render, _resolution, _run_file
 from surrecall._cli._app import Context, Json, command, corpus_of, cutoffs, import_app, progress_bar
+from surrecall._cli._resolution import warn_all
 from surrecall._cli.evaluate import show_evaluation
+from surrecall._database import Database
+
+_PRUNED = "RETURN fn::pruned_answers($evaluation) > 0"
 
 
 @command("run", group=import_app)
@@ -58,11 +62,12 @@ def import_run(
     )
     with context.open() as database, progress_bar(context, "importing") as advance:
         imported = _import_run.import_run(database, corpus, options, advance)
+        told = _told(database, imported, context.project.prompt_k)
     if as_json:
-        _render.print_json(context.out, imported)
+        _render.print_json(context.out, _render.jsonable(imported) | {"resolution": told})
     else:
         if imported.evaluation is not None:
-            show_evaluation(context, imported.evaluation)
+            show_evaluation(context, imported.evaluation, resolution=told)
         if imported.known and imported.evaluation is not None:
             name = _render.record_text(imported.evaluation.row["id"])
             context.out.print(f"nothing imported: this file is {name} already", markup=False, highlight=False, soft_wrap=True)
@@ -75,3 +80,13 @@ def import_run(
         )
     for warning in imported.warnings:
         context.warn(warning)
+    warn_all(context, told)
+
+
+def _told(database: Database, imported: _import_run.ImportedRun, prompt_k: int | None) -> dict[str, Any] | None:
+    """What the figures stand on, as evaluate says it; None for a trial, and for a file that was imported and pruned since."""
+    evaluation = imported.evaluation
+    if evaluation is None or not evaluation.runs or database.value(_PRUNED, evaluation=evaluation.row["id"]):
+        return None
+    names = list(dict.fromkeys(run["retriever"] for run in evaluation.runs))
+    return _resolution.resolution(database, evaluation.row["id"], names, prompt_k)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,8 @@ def init(
         str | None,
         typer.Option("--reference", help="When a labelled document is deleted: reject, unset, none; none with --adopt."),
     ] = None,
+    parent: Annotated[str | None, typer.Option("--parent", help="Field that says which text a piece is of, for chunks.")] = None,
+    position: Annotated[str | None, typer.Option("--position", help="Field that counts the pieces of a text.")] = None,
     rename: Annotated[
         list[str] | None, typer.Option("--rename", help="question=golden_question: another name for a table or fn:: of ours.")
     ] = None,
@@ -65,6 +68,7 @@ def init(
         corpus, extra = found.corpus, found.extra
     else:
         corpus, extra = _own(table, field, vector, dimension, distance, analyzer, pool, reference or "reject", names), []
+    corpus = replace(corpus, parent=parent, position=position)
     files = _init.files(context.folder, corpus, extra, address)
     written = [] if dry_run else _init.init(context.folder, corpus, extra=extra, address=address, force=force)
     shown = [path.relative_to(context.folder).as_posix() for path in (written or files)]

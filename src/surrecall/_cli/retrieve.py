@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
-from surrealdb import RecordID
 
 from surrecall import _render
 from surrecall._cli._app import Context, Json, command, cutoffs
-from surrecall._database import Database
+from surrecall._cli._question import find_question, vector_of
 from surrecall._errors import DataError, SurrecallError, UsageError
 
-# a question is named by its id, with or without its table, or by its text; anything else is free text
-_FIND = """
-SELECT VALUE id FROM question WHERE <string> id = $asked OR <string> record::id(id) = $asked OR text = $asked ORDER BY id LIMIT 1
-"""
 _RETRIEVE = """
 LET $ranking = fn::ranking($retriever, $question, $k);
 LET $labels = fn::labels_of($question);
@@ -47,7 +41,7 @@ def retrieve(
     with context.open() as database:
         found = find_question(database, question)
         known = found is not None and vector is None
-        asked: Any = found if known else {"text": question, "embedding": _vector(vector)}
+        asked: Any = found if known else {"text": question, "embedding": vector_of(vector)}
         try:
             rows = database.value(_RETRIEVE, retriever=retriever, question=asked, k=depths[0], title=_title(context))
         except SurrecallError as error:
@@ -68,21 +62,3 @@ def retrieve(
 def _title(context: Context) -> str:
     corpus = context.project.corpus
     return (corpus.title if corpus else None) or "title"
-
-
-def find_question(database: Database, asked: str) -> RecordID | None:
-    """The question of the golden set that has this id, with or without its table, or this text."""
-    found: list[RecordID] = database.value(_FIND, asked=asked)
-    return found[0] if found else None
-
-
-def _vector(text: str | None) -> list[float] | None:
-    if text is None:
-        return None
-    try:
-        numbers = json.loads(text)
-    except json.JSONDecodeError:
-        numbers = None
-    if not isinstance(numbers, list) or not all(type(number) in (int, float) for number in numbers):
-        raise UsageError(f"--vector is no list of numbers: {text[:40]!r}", "for example: --vector '[0.1, 0.9, 0.25, 0]'")
-    return [float(number) for number in numbers]

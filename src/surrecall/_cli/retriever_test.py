@@ -9,7 +9,7 @@ from surrealdb import RecordID
 
 from surrecall import _registry, _render, _retriever_check
 from surrecall._cli._app import Context, Json, command, retriever_app
-from surrecall._cli.retrieve import find_question
+from surrecall._cli._question import find_question
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import DataError, ExitCode, SurrecallError, UsageError

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from surrecall import _render, _seed
-from surrecall._cli._app import Context, Json, command
+from surrecall._cli._app import Context, Json, command, progress_bar
+from surrecall._cli._pending import take_up
 
 
 @command("seed")
@@ -12,8 +13,9 @@ def seed(context: Context, as_json: Json = False) -> None:
 
     Example: surrecall seed --url surrealkv://recall.db
     """
-    with context.open() as database:
+    with context.open() as database, progress_bar(context, "evaluating") as advance:
         seeded = _seed.seed(database)
+        take_up(context, database, advance)
     if as_json:
         _render.print_json(context.out, seeded)
     elif seeded.added:

@@ -33,6 +33,7 @@ _ANSWERS = """
 SELECT id, question, status, message FROM eval_answer
 WHERE evaluation = $evaluation AND retriever = $retriever AND depth = $depth ORDER BY question
 """
+_WHOLE = "fn::require_answers($evaluation)"
 _READ = "SELECT question, ranking, scores FROM $ids"
 _PAGE = 100
 COLUMNS = ("question", "document", "rank", "score")
@@ -75,9 +76,11 @@ def export(
 ) -> Exported:
     """Write what one retriever gave in one evaluation. `errors` leaves out the questions that it failed on.
 
-    Raises UsageError when there is no such ranking, DataError naming what the form can't hold, or the first failed answer.
+    Raises UsageError when there is no such ranking, or answers of it were pruned; DataError naming what the form can't hold, or
+    the first failed answer.
     """
     found, asked = _evaluation(database, retriever, evaluation, depth)
+    database.run(_WHOLE, evaluation=found)
     answers = database.value(_ANSWERS, evaluation=found, retriever=retriever, depth=asked)
     failed = [answer for answer in answers if answer["status"] == "error"]
     if failed and not errors:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from surrecall import _inventory, _quoting
+from surrecall import _fingerprint, _inventory, _quoting
 from surrecall._database import Database
 from surrecall._errors import DataError, SchemaError
 from surrecall._export import source
@@ -75,7 +75,7 @@ def state(database: Database, tables: Sequence[str]) -> Header:
         surrecall=version("surrecall"),
         engine=database.version,
         tables={table: source.count(database, table) for table in tables},
-        corpus_hash=database.value("RETURN fn::corpus_hash()"),
+        corpus_hash=_fingerprint.corpus_hash(database),
         golden_sets=sets,
     )
 
