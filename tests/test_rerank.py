@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,16 @@ def test_one_that_changes_the_recall_of_the_pool_is_a_fault_of_the_harness(reran
     )
 
 
+def test_a_label_is_followed_through_the_stages_and_the_reranker(help_centre: Database) -> None:
+    text = (ROOT / "surql/corpus/retrievers.toml").read_text(encoding="utf-8")
+    entry = _retrievers.entry(_retrievers.reranked("backwards", "hybrid", "$ids.reverse()", 6))
+    help_centre.run(_retrievers.compile_dispatcher(_retrievers.parse(f"{text}\n{entry}")))
+    (first, second) = help_centre.value("RETURN fn::stage_ranks('backwards', question:money_back, 10)")
+    assert [rank["stage"] for rank in first["ranks"]] == ["lexical", "vector", "fused", "reranked"]
+    # labels at 4 and 5 of six candidates are 3 and 2 from behind
+    assert [[rank["rank"] for rank in label["ranks"]][2:] for label in (first, second)] == [[4, 3], [5, 2]]
+
+
 def test_a_reranker_of_a_reranker(help_centre: Database) -> None:
     first = _retrievers.reranked("first", "hybrid", "fn::rerank_lexical($question.text, $ids, $k)", 8)
     second = _retrievers.reranked("second", "first", "fn::rerank_mmr($question.embedding, $ids, $k, 0.5)", 4)
@@ -159,7 +170,10 @@ def test_an_entry_is_written_as_it_is_read() -> None:
     assert text.splitlines() == [
         "[words]", 'reranks = "hybrid"', 'rerank = "fn::rerank_lexical($question.text, $ids, $k)"', "pool = 20"
     ]  # fmt: skip
-    assert _retrievers.parse(f"{BASE}\n{text}")[-1] == _retrievers.reranked(
+    # its stages are made from those of the other
+    read = _retrievers.parse(f"{BASE}\n{text}")[-1]
+    assert [stage.name for stage in read.stages] == ["pool", "reranked"]
+    assert replace(read, stages=()) == _retrievers.reranked(
         "words", "hybrid", "fn::rerank_lexical($question.text, $ids, $k)", 20, "article"
     )
 
