@@ -42,7 +42,8 @@ from surrecall import (
 from surrecall._corpus import Corpus
 from surrecall._embedders import Embedder, Kind
 from surrecall._embedders.hashing import Hashing
-from surrecall._embedders.openai import OpenAI, _asked_wait, checked_endpoint
+from surrecall._embedders.openai import OpenAI, checked_endpoint
+from surrecall._endpoint import _asked_wait
 from test_cli import environment, surrecall
 
 DIMENSION = 8
@@ -145,7 +146,7 @@ def endpoint() -> Iterator[Endpoint]:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits between tries, which are not waited for."""
     waited: list[float] = []
-    monkeypatch.setattr("surrecall._embedders.openai.sleep", waited.append)
+    monkeypatch.setattr("surrecall._endpoint.sleep", waited.append)
     return waited
 
 

@@ -194,6 +194,24 @@ def embed(database: Database, where: Sequence[Place], asked: Asked, progress: Pr
     return Embedded(how.model, where[0].dimension, [work.filled for work in works])
 
 
+def vector_of(database: Database, where: Sequence[Place], text: str, asked: Asked) -> tuple[list[float], str] | None:
+    """The vector of one question by the model that is recorded, and its name; None where none is recorded that can be called.
+
+    Raises UsageError where questions and documents are of two models, DataError for a vector that can't be used, EmbeddingError
+    when the model fails.
+    """
+    recorded = database.value(_RECORDED)
+    how = _resolve(recorded, asked, required=False)
+    if how is None:
+        return None
+    _refuse_apart(recorded)
+    whole = how.prefixes["question"] + (text[: how.max_chars] if how.max_chars else text)
+    (vector,) = _embedder(how, asked, where[0].dimension).embed([whole])
+    if wrong := _fault(vector, where[0].dimension):
+        raise DataError(f"{how.model} gave {wrong} for the question", "surrecall embed names the model of the others")
+    return vector, how.model
+
+
 @dataclass(frozen=True)
 class _Part:
     """One place of a plan: its rows, and whether every vector is replaced or the missing ones are filled."""

@@ -77,9 +77,11 @@ SELECT * FROM ONLY $evaluation;
 RETURN fn::evaluation_warnings($evaluation);
 RETURN fn::evaluation_unanswerable($evaluation);
 """
-# an imported ranking has no retriever that could be asked for the rest, and one on ingest has steps of its own
+# an imported ranking has no retriever that could be asked for the rest, one on ingest has steps of its own, and nobody is signed
+# in for a user's view
 _UNFINISHED = """
-SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger NOT IN ['import', 'ingest'] ORDER BY started DESC, id LIMIT 1
+SELECT VALUE id FROM evaluation WHERE status = 'running' AND trigger NOT IN ['import', 'ingest'] AND seen = NONE
+ORDER BY started DESC, id LIMIT 1
 """
 
 # a shard should end long before the client gives up on a query (30 s), and be long enough to hide the round trip
@@ -181,6 +183,12 @@ def read(database: Database, evaluation: RecordID) -> Evaluation:
     """An evaluation that is closed."""
     runs = database.value("SELECT * FROM eval_run WHERE evaluation = $evaluation ORDER BY seq", evaluation=evaluation)
     return _closed(database, evaluation, runs)
+
+
+def discard(database: Database, evaluation: RecordID) -> None:
+    """Take an evaluation out that can't be resumed and never came to an end: an import, or a user's view."""
+    while database.value("RETURN fn::import_discard($evaluation)", evaluation=evaluation):
+        pass
 
 
 def git_revision(folder: Path) -> str | None:

@@ -143,7 +143,7 @@ def _record(
     """Store and measure; an import of the same name that was cut off is replaced."""
     left = database.value("RETURN fn::imports_cut_off($retriever, $set)", retriever=request["retriever"], set=request["set"])
     for other in left:
-        _discard(database, other)
+        _evaluation.discard(database, other)
     row = database.value("RETURN fn::import_begin($options)", options=request)
     evaluation: RecordID = row["id"]
     try:
@@ -158,13 +158,8 @@ def _record(
     except BaseException:
         # where the database went away, check names the import, and importing the file again takes its place
         with suppress(SurrecallError):
-            _discard(database, evaluation)
+            _evaluation.discard(database, evaluation)
         raise
-
-
-def _discard(database: Database, evaluation: RecordID) -> None:
-    while database.value("RETURN fn::import_discard($evaluation)", evaluation=evaluation):
-        pass
 
 
 def _among(asked: list[RecordID], names: list[_ids.Name]) -> dict[_ids.Name, list[RecordID]]:

@@ -86,7 +86,9 @@ def check(database: Database, retriever: Retriever, questions: Sequence[Question
     }
     bodies = {form: _retrievers.body(one, database.settings.names) for form, one in forms.items()}
     with _probes.defined(database, "retriever", bodies, _PROBE) as names:
-        calls = _Calls(*(f"{names[form]}($question, $k)" for form in forms))
+        # a reranker's candidates stand beside what it made of them
+        rows = ".rows" if retriever.reranks is not None else ""
+        calls = _Calls(*(f"{names[form]}($question, $k){rows}" for form in forms))
         return _judged(database, [_seen(database, retriever, question, k, corpus, calls) for question in questions])
 
 
@@ -120,7 +122,17 @@ def _seen(database: Database, retriever: Retriever, asked: Question, k: int, cor
         "mapped": retriever.document is not None,
         "condition": retriever.where is not None,
         "kept": kept,
+        **_pool(database, retriever, calls.whole, question),
     }
+
+
+def _pool(database: Database, retriever: Retriever, call: str, question: Any) -> dict[str, Any]:
+    """The candidates of a reranker, and what it makes of them all; nothing for another retriever."""
+    if retriever.reranks is None:
+        return {}
+    made = _STREAMING.format(call=call.removesuffix(".rows"))
+    found = database.run_as_written(made, **_given(question), k=retriever.pool)[-1]
+    return {"pool": found["pool"], "whole_pool": found["rows"]}
 
 
 def _given(question: Any) -> dict[str, Any]:

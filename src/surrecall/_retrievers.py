@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from dataclasses import dataclass, replace
+from typing import Any
 
 from surrecall import _expressions, _names, _quoting, _toml_tables
 from surrecall._errors import UsageError
@@ -30,8 +31,15 @@ _ENTRIES = {
     "where": str,
     "document": str,
     "stages": dict,
+    "reranks": str,
+    "rerank": str,
+    "pool": int,
     "warning": str,
 }
+# what only a reranked retriever has, and what only another has
+_RERANKED, _CALLED = ("reranks", "rerank", "pool"), ("call", "where", "document", "stages")
+POOL = 50
+_POOL_STAGE, _RERANKED_STAGE = "pool", "reranked"
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,9 @@ class Retriever:
     of the ids; `prefix` whether the list at k begins the list at 2k. `where` is a condition over `$row`, what came back, that a row must
     meet; `document` how `$row` leads to the labelled document. `stages` are the lists it is made of, first to last. `warning` is
     what it is known to do wrong. `on_ingest` says whether it is evaluated when the corpus changes; where none is marked, all are.
+
+    One that `reranks` another asks that for `pool` candidates, and puts them in the order of `rerank`, SurrealQL over `$question`, `$ids`
+    (best first) and `$k`; `call` says the same in one expression, and its stages are those of the other, then `reranked`.
     """
 
     name: str
@@ -60,6 +71,9 @@ class Retriever:
     document: str | None = None
     stages: tuple[Stage, ...] = ()
     warning: str | None = None
+    reranks: str | None = None
+    rerank: str | None = None
+    pool: int | None = None
     on_ingest: bool = False
 
 
@@ -71,7 +85,54 @@ def parse(text: str, source: str = _SOURCE) -> list[Retriever]:
         raise UsageError(f"{source} can't be read: {error}", "mend the line it names") from error
     if not tables:
         raise UsageError(f"{source} names no retriever", 'for example: [bm25] with call = "…" and returns = "article"')
-    return [_retriever(name, entries, source) for name, entries in tables.items()]
+    found = [_retriever(name, entries, source) for name, entries in tables.items()]
+    return [_completed(retriever, {one.name: one for one in found}, source) for retriever in found]
+
+
+def reranked(name: str, reranks: str, rerank: str, pool: int = POOL, returns: str = "") -> Retriever:
+    """A retriever that puts the candidates of another in another order."""
+    call = f"{{ LET $ids = array::distinct(fn::ranking({_quoting.text(reranks)}, $question, {pool}).ids); RETURN {rerank} }}"
+    return Retriever(name, call, returns, reranks=reranks, rerank=rerank, pool=pool)
+
+
+def _completed(retriever: Retriever, known: dict[str, Retriever], source: str) -> Retriever:
+    """A reranked retriever with the table of the one it reranks. Raises UsageError where that can't be."""
+    seen = [retriever.name]
+    base = retriever
+    while base.reranks is not None:
+        if base.reranks not in known:
+            raise UsageError(
+                f"{source}: [{base.name}] reranks {base.reranks!r}, which is none; there are: {', '.join(known)}",
+                "name one of these",
+            )
+        base = known[base.reranks]
+        if base.name in seen:
+            raise UsageError(
+                f"{source}: {' reranks '.join([*seen, base.name])}, in a circle", "let one of them retrieve by itself"
+            )
+        seen.append(base.name)
+    if retriever.reranks is None:
+        return retriever
+    if base.document is not None and not retriever.returns:
+        raise UsageError(
+            f"{source}: [{retriever.name}] has no returns, and {base.name} leads to documents of another table",
+            "returns names the table of the labels",
+        )
+    first = _completed(known[retriever.reranks], known, source)
+    return replace(retriever, returns=retriever.returns or base.returns, stages=_stages_over(first, retriever.call))
+
+
+def _stages_over(first: Retriever, call: str) -> tuple[Stage, ...]:
+    """The lists that a reranked retriever is made of: those of the one that it reranks, and what it makes of them."""
+    name = _quoting.text(first.name)
+    before = [
+        Stage(stage.name, f"fn::retrieve_stage({name}, {_quoting.text(stage.name)}, $question, $k)")
+        for stage in first.stages
+        if stage.name not in (_POOL_STAGE, _RERANKED_STAGE)
+    ]
+    if not before or first.reranks is not None:
+        before.append(Stage(_POOL_STAGE, f"fn::retrieve({name}, $question, $k)"))
+    return (*before, Stage(_RERANKED_STAGE, call))
 
 
 def require_name(name: str) -> None:
@@ -82,9 +143,16 @@ def require_name(name: str) -> None:
 
 def entry(retriever: Retriever) -> str:
     """A retriever as it stands in retrievers.toml."""
-    values = {key: value for key, value in vars(retriever).items() if key in _ENTRIES and value not in (None, ())}
+    left_out = _CALLED if retriever.reranks is not None else _RERANKED
+    values = {
+        key: value
+        for key, value in vars(retriever).items()
+        if key in _ENTRIES and key not in left_out and value not in (None, ())
+    }
     if retriever.prefix:
         del values["prefix"]
+    if not retriever.returns:
+        del values["returns"]
     if not retriever.on_ingest:
         del values["on_ingest"]
     lines = [f"{key} = {_toml(value)}" for key, value in values.items()]
@@ -112,8 +180,10 @@ def removed(text: str, name: str) -> str:
 
 def writes(retriever: Retriever) -> str | None:
     """The word by which one of its expressions writes; None when none does."""
-    stages = [stage.call for stage in retriever.stages]
-    return _expressions.writes(retriever.call, retriever.where or "", retriever.document or "", *stages)
+    # stages of a reranked retriever are made from others
+    stages = [] if retriever.reranks is not None else [stage.call for stage in retriever.stages]
+    call = retriever.rerank or retriever.call
+    return _expressions.writes(call, retriever.where or "", retriever.document or "", *stages)
 
 
 def plain(expression: str) -> str:
@@ -129,6 +199,8 @@ def body(retriever: Retriever, names: _names.Names | None = None) -> str:
 
     `names` are the other names of functions of ours; a retriever's own expressions are taken as they are.
     """
+    if retriever.reranks is not None:
+        return _reranking(retriever, names or {})
     rows_of, sightings = ((names or {}).get(name, name) for name in ("fn::retrieved_rows", "fn::first_sightings"))
     call, name = plain(retriever.call), _quoting.text(retriever.name)
     expressions = [retriever.call, retriever.where or "", retriever.document or ""]
@@ -145,6 +217,28 @@ def body(retriever: Retriever, names: _names.Names | None = None) -> str:
     return f"{rows}{sightings}({name}, {led})"
 
 
+def _reranking(retriever: Retriever, names: _names.Names) -> str:
+    """The statements of a reranked retriever: its candidates beside what it made of them."""
+    expression = plain(retriever.rerank or "")
+    fields = dict.fromkeys(_FIELD.findall(retriever.rerank or "")) if expression != retriever.rerank else {}
+    given = "".join(f"LET $question_{field} = $question.{field}; " for field in fields)
+    ranking = names.get("fn::ranking", "fn::ranking")
+    candidates = f"array::distinct({ranking}({_quoting.text(retriever.reranks or '')}, $question, {retriever.pool}).ids)"
+    return f"{given}LET $ids = {candidates}; LET $rows = {expression}; RETURN {{ pool: $ids, rows: $rows }}"
+
+
+def _stage_body(retriever: Retriever, stage: Stage, names: _names.Names) -> str:
+    """The statements that give the rows of a stage."""
+    if retriever.reranks is None:
+        return body(replace(retriever, call=stage.call), names)
+    if stage.name == _RERANKED_STAGE:
+        return (
+            f"RETURN {names.get('fn::retrieve_rows', 'fn::retrieve_rows')}({_quoting.text(retriever.name)}, $question, $k).rows"
+        )
+    # what is written of another retriever's stages is ours
+    return f"RETURN {_names.rename(stage.call, names)}"
+
+
 def compile_dispatcher(retrievers: list[Retriever], names: _names.Names | None = None) -> str:
     """The text of retrieve.surql: the rows of the registry and fn::retrieve over one plain IF chain.
 
@@ -153,7 +247,7 @@ def compile_dispatcher(retrievers: list[Retriever], names: _names.Names | None =
     calls = [f"  IF $retriever = {_quoting.text(retriever.name)} {{ {body(retriever, names)} }};" for retriever in retrievers]
     stages = [
         f"  IF $retriever = {_quoting.text(retriever.name)} AND $stage = {_quoting.text(stage.name)} "
-        f"{{ {body(replace(retriever, call=stage.call), names)} }};"
+        f"{{ {_stage_body(retriever, stage, names or {})} }};"
         for retriever in retrievers
         for stage in retriever.stages
     ]
@@ -227,9 +321,11 @@ def _row(retriever: Retriever, position: int) -> dict[str, str]:
     values["prefix"] = str(retriever.prefix).lower()
     if retriever.on_ingest:
         values["on_ingest"] = "true"
-    for key in ("where", "document", "warning"):
+    for key in ("where", "document", "reranks", "rerank", "warning"):
         if value := getattr(retriever, key):
             values[key] = _quoting.text(value)
+    if retriever.pool is not None:
+        values["pool"] = str(retriever.pool)
     if retriever.stages:
         rows = ", ".join(
             f"{{ name: {_quoting.text(stage.name)}, call: {_quoting.text(stage.call)} }}" for stage in retriever.stages
@@ -252,6 +348,12 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
             raise UsageError(f"{source}: [{name}] has {key!r}; it takes {', '.join(_ENTRIES)}", "rename or remove it")
         if type(value) is not wanted:
             raise UsageError(f"{source}: [{name}] {key} is {value!r}", f"a {wanted.__name__} belongs there")
+    if "reranks" in entries:
+        return _of_entries(name, entries, source)
+    if alone := [key for key in _RERANKED if key in entries]:
+        raise UsageError(
+            f"{source}: [{name}] has {alone[0]} and no reranks", "reranks names the retriever whose candidates it takes"
+        )
     for key in ("call", "returns"):
         if not str(entries.get(key, "")).strip():
             raise UsageError(f"{source}: [{name}] has no {key}", 'for example: call = "fn::search($question.text, $k)"')
@@ -263,6 +365,26 @@ def _retriever(name: str, entries: object, source: str) -> Retriever:
     prefix, on_ingest = entries.get("prefix", True), entries.get("on_ingest", False)
     call, returns = entries["call"].strip(), entries["returns"].strip()
     return Retriever(name, call, returns, prefix, on_ingest=on_ingest, stages=stages, **optional)
+
+
+def _of_entries(name: str, entries: dict[str, Any], source: str) -> Retriever:
+    """A retriever that reranks another."""
+    strange = [key for key in _CALLED if key in entries]
+    if strange:
+        raise UsageError(f"{source}: [{name}] reranks, and has {strange[0]}", "that belongs to the retriever it reranks")
+    for key in ("reranks", "rerank"):
+        if not str(entries.get(key, "")).strip():
+            raise UsageError(
+                f"{source}: [{name}] has no {key}", 'for example: rerank = "fn::rerank_lexical($question.text, $ids, $k)"'
+            )
+    if not _expressions.is_one(entries["rerank"]):
+        raise UsageError(f"{source}: [{name}] rerank is more than one expression", ONE)
+    pool = entries.get("pool", POOL)
+    if pool < 1:
+        raise UsageError(f"{source}: [{name}] pool is {pool}", "a whole number of 1 or more belongs there")
+    made = reranked(name, entries["reranks"].strip(), entries["rerank"].strip(), pool, entries.get("returns", "").strip())
+    warning = entries.get("warning", "").strip() or None
+    return replace(made, prefix=entries.get("prefix", True), warning=warning, on_ingest=entries.get("on_ingest", False))
 
 
 def _stage(retriever: str, name: str, call: object, source: str) -> Stage:

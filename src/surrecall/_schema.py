@@ -25,8 +25,8 @@ _LABELLED = re.compile(r"record<([^>|]+)>")
 # tables whose rows are made from files, how they are read, and what is said where they differ
 _ROWS = {
     "retriever": (
-        "SELECT id, position, call, returns, prefix, on_ingest, where, document, stages, warning FROM retriever"
-        " ORDER BY position, id",
+        "SELECT id, position, call, returns, prefix, on_ingest, where, document, stages, reranks, rerank, pool, warning "
+        "FROM retriever ORDER BY position, id",
         "holds other retrievers than retrievers.toml",
     ),
     "eval_floor": ("SELECT * FROM eval_floor ORDER BY id", "holds other floors than floors.toml"),

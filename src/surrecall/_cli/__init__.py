@@ -41,6 +41,7 @@ from surrecall._cli import (
     prune,
     questions,
     remove,
+    rerank,
     retrieve,
     retriever_add,
     retriever_list,
@@ -51,6 +52,7 @@ from surrecall._cli import (
     snapshot,
     sweep,
     trend,
+    triage,
     watch,
     whatif,
 )
@@ -94,6 +96,7 @@ __all__ = [
     "prune",
     "questions",
     "remove",
+    "rerank",
     "retrieve",
     "retriever_add",
     "retriever_list",
@@ -104,6 +107,7 @@ __all__ = [
     "snapshot",
     "sweep",
     "trend",
+    "triage",
     "watch",
     "whatif",
 ]

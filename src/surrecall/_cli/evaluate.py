@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from surrecall import _evaluation, _policy, _render, _resolution
+from surrecall import _evaluation, _policy, _render, _resolution, _view
 from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
 from surrecall._cli._pending import take_up, tell_pending
 from surrecall._cli._resolution import ByOption, show_resolution, show_slices, warn_all
@@ -20,6 +21,7 @@ _MEANS = ("recall", "hit", "precision", "p", "rr", "ap", "ndcg", "judged")
 # what leaves room for the class
 _SLICED = ("recall", "hit", "rr", "ndcg")
 _UNANSWERABLE = ("retriever", "k", "questions", "nothing", "something", "top_score", "answerable_top_score")
+_VIEW = ("retriever", "k", "full", "seen", "difference", "visible", "labels", "hidden", "short")
 _COUNTS = ("questions", "empty", "errors", "repeats")
 
 
@@ -48,6 +50,12 @@ def evaluate(
     resume: Annotated[bool, typer.Option("--resume", help="Finish the newest evaluation that was cut off.")] = False,
     pending: Annotated[bool, typer.Option("--pending", help="Evaluate the changes of the corpus that are pending.")] = False,
     by: ByOption = None,
+    as_: Annotated[
+        str | None, typer.Option("--as", help="Beside the full view, that of record:ACCESS, user:NAME or token; see below.")
+    ] = None,
+    as_file: Annotated[
+        Path | None, typer.Option("--as-file", help="What --as signs in with; else the variable SURRECALL_AS.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Measure the retrievers over the golden set and append the figures to the history.
@@ -65,6 +73,11 @@ def evaluate(
     back, and for which something did; where there are scores, also the mean of the highest one beside that of questions with
     an answer: a floor belongs between the two.
 
+    --as measures the same retrievers under a user's permissions too: recall as that user sees it, over the labels that it may
+    see, and those that it may not. record:ACCESS is a user of the application, signed in with a JSON object of what its SIGNIN
+    takes; user:NAME one of the database, with its password; token whoever a token is of. The secret stands in SURRECALL_AS or a
+    file, never in the command. The user's figures have a name of their own in the history: hybrid@person:ann.
+
     --pending evaluates what the ingest policy asks for, where changes of the corpus are pending or came in by surreal import, and
     does nothing else. Without it, changes that nothing in the background takes up are evaluated first.
 
@@ -72,10 +85,16 @@ def evaluate(
 
     Example: surrecall evaluate -k 1,3,5 --note "chunks of 400"
     """
+    who = None if as_ is None else _view.login(as_, as_file)
+    if as_file is not None and who is None:
+        raise UsageError("--as-file says what to sign in with, and not as whom", "give --as record:ACCESS, user:NAME or token")
+    if who is not None and (resume or by or pending):
+        raise UsageError("--as goes with none of --resume, --pending and --by", "one after the other")
     with context.open() as database, progress_bar(context, "evaluating") as advance:
         if resume and (k or retriever or note or rel != 1):
             raise UsageError("--resume goes on with what was asked then", "leave -k, -r, --rel and --note out")
         shown = metrics_of(database, metric)
+        view: _view.View | None = None
         if pending:
             if resume or k or retriever or note or rel != 1:
                 raise UsageError("--pending asks what the ingest policy says", "leave -k, -r, --rel, --note and --resume out")
@@ -104,7 +123,11 @@ def evaluate(
                 # a whole number stays one, as the grades are
                 rel=int(rel) if rel.is_integer() else rel,
             )
-            evaluation = _evaluation.evaluate(database, options, jobs=jobs, progress=advance)
+            if who is not None:
+                view = _view.view(database, who, options, jobs=jobs, progress=advance)
+                evaluation = view.full
+            else:
+                evaluation = _evaluation.evaluate(database, options, jobs=jobs, progress=advance)
         # one that has no runs has nothing to stand on
         names = list(dict.fromkeys(run["retriever"] for run in evaluation.runs))
         told = _resolution.resolution(database, evaluation.row["id"], names, context.project.prompt_k)
@@ -112,16 +135,19 @@ def evaluate(
         sliced = _resolution.slices(database, evaluation.row["id"], names, chosen) if by else None
     if as_json:
         shown_as = _render.jsonable(evaluation) | {"resolution": told}
+        shown_as |= {"view": _view_json(view)} if view else {}
         _render.print_json(context.out, shown_as | ({"slices": sliced} if by else {}))
     else:
         if by and sliced:
             show_slices(context, sliced, by, metric or _SLICED)
             context.out.print()
         show_evaluation(context, evaluation, shown, told)
-    for warning in evaluation.warnings:
+        if view is not None:
+            _show_view(context, view)
+    for warning in [*evaluation.warnings, *([*view.evaluation.warnings, *view.warnings] if view else [])]:
         context.warn(warning)
     warn_all(context, told, sliced)
-    if evaluation.failed:
+    if evaluation.failed or (view is not None and view.failed):
         raise typer.Exit(ExitCode.DATA)
 
 
@@ -166,3 +192,41 @@ def show_evaluation(
         markup=False,
         highlight=False,
     )
+
+
+def _view_json(view: _view.View) -> dict[str, Any]:
+    """A user's view, without the evaluation of the full one, which stands beside it."""
+    return {
+        "by": view.by,
+        "documents": view.documents,
+        "evaluation": _render.jsonable(view.evaluation),
+        "rows": _render.jsonable(view.rows),
+        "hidden": _render.jsonable(view.hidden),
+        "warnings": view.warnings,
+    }
+
+
+def _show_view(context: Context, view: _view.View) -> None:
+    """A user's recall beside that of the full view, and the labels that it can't see."""
+    context.out.print()
+    errors = any(row["errors"] for row in view.rows)
+    columns = (*_VIEW, *(("errors",) if errors else ()))
+    context.show(_render.table(view.rows, columns, title=f"recall as {view.by} sees it"))
+    context.out.print()
+    documents = view.full.row["corpus"]["documents"]
+    evaluation = _render.record_text(view.evaluation.row["id"])
+    lines = [
+        f"full: recall@k of the full view; seen: of {view.by}; visible: over the labels that it may see; "
+        "short: questions given fewer than k documents",
+        f"{view.by} may see {view.documents} of {_render.counted(documents, 'document')}, {evaluation}",
+    ]
+    if view.hidden:
+        context.show(_render.table([_hidden(row) for row in view.hidden], ("question", "text", "labels it may not see")))
+        context.out.print()
+    for line in lines:
+        context.out.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _hidden(row: dict[str, Any]) -> dict[str, Any]:
+    labels = ", ".join(map(_render.record_text, row["hidden"]))
+    return {"question": row["question"], "text": row["text"], "labels it may not see": labels}

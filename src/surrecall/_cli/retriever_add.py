@@ -10,7 +10,7 @@ import typer
 from surrecall import _registry, _render, _retriever_check, _retrievers, _schema
 from surrecall._cli._app import Context, Json, command, retriever_app
 from surrecall._cli.retriever_test import asked_questions, corpus_of, show_verdict
-from surrecall._errors import DataError, SurrecallError
+from surrecall._errors import DataError, SurrecallError, UsageError
 from surrecall._retrievers import Retriever
 
 
@@ -26,6 +26,10 @@ def add(
     document: Annotated[
         str | None, typer.Option("--document", help="How $row leads to the labelled document: $row.document.")
     ] = None,
+    reranks: Annotated[
+        str | None, typer.Option("--reranks", help="Retriever whose candidates, $ids, the expression puts in another order.")
+    ] = None,
+    pool: Annotated[int | None, typer.Option("--pool", min=1, max=10_000, help="Candidates of a reranker; else 50.")] = None,
     question: Annotated[str | None, typer.Option("--question", help="Question to try it on; else five of the set.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Documents to ask for in the trial.")] = 10,
     force: Annotated[
@@ -41,6 +45,9 @@ def add(
 
     Example: surrecall retriever add mine 'fn::my_search($question.text, $k)'
 
+    With --reranks the expression is one over $question, $ids and $k, and gives the ids in another order: a reranker. It is also
+    tried on all its candidates: one that brings or drops documents is a fault.
+
     Example: surrecall retriever add small 'fn::chunks($question.text, $k)' --where '$row.size = 400' --document '$row.document'
     """
     _retrievers.require_name(name)
@@ -48,13 +55,23 @@ def add(
     known = [retriever.name for retriever in _registry.retrievers(context.folder)]
     if name in known and not force:
         raise DataError(f"there is a retriever named {name} already", "another name, --force to put this one in its place")
-    asked = Retriever(
-        name, expression, returns or "", where=(where or "").strip() or None, document=(document or "").strip() or None
-    )
+    if reranks is None and pool is not None:
+        raise UsageError("--pool is of a reranker", "--reranks names the retriever whose candidates it takes")
+    if reranks is not None and (where or document):
+        raise UsageError("--where and --document belong to the retriever that is reranked", "leave them out")
+    if reranks is not None:
+        _registry.one(context.folder, reranks)
+        asked = _retrievers.reranked(name, reranks, expression, pool or _retrievers.POOL, returns or "")
+    else:
+        asked = Retriever(
+            name, expression, returns or "", where=(where or "").strip() or None, document=(document or "").strip() or None
+        )
     if not force and (word := _retrievers.writes(asked)):
         raise DataError(f"{name} was not added: it writes ({word}), and would with every question", "a search reads; or --force")
     # the name and the entries are checked as those of the file are
-    _retrievers.parse(_retrievers.entry(replace(asked, returns=returns or corpus.table)), "retriever add")
+    others = [one for one in _registry.retrievers(context.folder) if one.name != name]
+    entries = [_retrievers.entry(one) for one in (*others, replace(asked, returns=returns or corpus.table))]
+    _retrievers.parse("\n\n".join(entries), "retriever add")
     with context.open(create=True) as database:
         _schema.apply(database, context.folder)
         trial = asked_questions(database, corpus, question)

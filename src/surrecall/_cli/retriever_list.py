@@ -16,6 +16,7 @@ def list_(context: Context, as_json: Json = False) -> None:
     if as_json:
         _render.print_json(context.out, found)
         return
-    rows = [vars(retriever) for retriever in found]
-    columns = ("name", "call", "returns", "prefix", "where", "document", "warning")
+    # what a reranked one calls is made from its other entries
+    rows = [vars(retriever) | ({"call": None} if retriever.reranks is not None else {}) for retriever in found]
+    columns = ("name", "call", "returns", "prefix", "where", "document", "reranks", "rerank", "pool", "warning")
     context.show(_render.table(rows, tuple(key for key in columns if any(row[key] is not None for row in rows))))
