@@ -231,7 +231,7 @@ def test_before_apply_every_command_says_so(run: Run, target: Settings, command:
 def test_a_cutoff_that_is_none_is_usage(seeded: Run, k: str) -> None:
     for arguments in (["evaluate", f"-k={k}"], ["retrieve", "bm25", "signin", f"-k={k}"]):
         done = seeded(*arguments, code=2)
-        assert "k must be a whole number of 1 or more, got" in done.stderr
+        assert "k must be a whole number from 1 to 1000000, got" in done.stderr
     assert "no run yet" in seeded("history").stdout
 
 
@@ -460,7 +460,7 @@ def test_one_k_for_retrieve(seeded: Run) -> None:
 def test_history_of_something_that_was_never_run(seeded: Run) -> None:
     seeded("evaluate", "-k", "3")
     shown = seeded("history", "-r", "nosuch").stdout
-    assert shown == "no such run; there are runs of bm25, hybrid, vector at 3\n"
+    assert shown == "no such run; there are runs of bm25, hybrid, vector at 3, of the sets default\n"
     seeded("evaluate", "-k", "3")
     assert "the newest 2 of 6 runs; --limit 6 shows all" in seeded("history", "--limit", "2").stdout
 
