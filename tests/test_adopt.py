@@ -548,7 +548,7 @@ def test_every_name_of_ours_can_be_another_one(papers: Database, tmp_path: Path)
     assert evaluation.row["status"] == "complete"
     assert papers.value("RETURN fn::check()") == []
     assert _schema.drift(papers, other) == []
-    with pytest.raises(SurrecallError, match="append-only"):
+    with pytest.raises(SurrecallError, match="is readonly"):
         papers.run("UPDATE eval_run SET recall = 1")
     assert len(_remove.remove(papers, _remove.plan(papers))) > 70
     assert set(papers.value("INFO FOR DB")["tables"]) == {"my-papers"}

@@ -73,10 +73,35 @@ def test_no_ordinary_statement_changes_a_run(runs: Database, statement: str) -> 
         return [history(runs), runs.value("SELECT * FROM eval_trend ORDER BY id"), runs.value("SELECT * FROM eval_chain")]
 
     before = state()
-    with pytest.raises(SurrecallError, match=r"append-only|Couldn't coerce"):
+    with pytest.raises(SurrecallError, match=r"append-only|is readonly|Couldn't coerce"):
         runs.run(statement)
     assert state() == before
     assert problems(runs) == []
+
+
+def test_a_transaction_that_a_client_holds_open_changes_no_run(runs: Database) -> None:
+    """There a statement that an event refused keeps what it wrote; READONLY refuses before. A DELETE shows in the chain."""
+    if not runs.holds_transactions:
+        with pytest.raises(SurrecallError, match="is readonly"):
+            runs.run("BEGIN; UPDATE eval_run:b SET recall = 1; COMMIT;")
+        return
+    before = history(runs)
+    told = _held(runs, "UPDATE eval_run:b SET recall = 1", "UPDATE eval_run:b SET note = 'other'")
+    assert ["is readonly" in text for text in told] == [True, True]
+    assert history(runs) == before
+    (told_last,) = _held(runs, "DELETE eval_run:b")
+    assert "append-only" in told_last
+    assert history(runs) == before or problems(runs)
+
+
+def _held(database: Database, *statements: str) -> list[str]:
+    """What each statement of a transaction says that is committed in spite of it."""
+    with database.another() as other:
+        connection: Any = other._connection
+        transaction = connection.begin()
+        answers = [connection.query_raw(statement, {}, None, transaction) for statement in statements]
+        connection.commit(transaction)
+    return [str(answer) for answer in answers]
 
 
 def test_creating_the_same_run_again_raises_and_keeps_the_first(runs: Database) -> None:
@@ -111,8 +136,9 @@ def test_what_went_round_the_events_is_named(runs: Database, statement: str, fou
     assert any(problem.startswith(found) for problem in problems(runs)), problems(runs)
 
 
-def test_a_row_rewritten_with_its_event_removed_is_named(runs: Database) -> None:
-    runs.run("REMOVE EVENT eval_run_append_only ON eval_run; UPDATE eval_run:b SET recall = 1;")
+def test_a_row_rewritten_with_its_guards_removed_is_named(runs: Database) -> None:
+    runs.run("REMOVE EVENT eval_run_append_only ON eval_run; DEFINE FIELD OVERWRITE recall ON eval_run TYPE float;")
+    runs.run("UPDATE eval_run:b SET recall = 1")
     assert history(runs)[1]["recall"] == 1
     assert problems(runs)[0].startswith("eval_run:b was changed")
 
