@@ -53,6 +53,8 @@ COMMANDS = (
     "rerank",
     "triage",
     "whatif",
+    "ann",
+    "advise",
     "score",
     "gate",
     "baseline set",
@@ -69,7 +71,7 @@ COMMANDS = (
 )
 CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "score", "bundle", "retriever list"))
 # a folder without a project is said before a missing address
-ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test", "whatif")
+ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test", "whatif", "ann", "advise")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -71,6 +71,7 @@ LET $runs = fn::evaluation_runs($tallies);
 UPDATE $evaluation SET drafts = array::concat(drafts ?? [], $runs) RETURN NONE;
 """
 _TALLIED = 500
+_LATENCY = "RETURN fn::latency($evaluation, $retriever)"
 _FINGERPRINT = "UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
 _CLOSED = """
 SELECT * FROM ONLY $evaluation;
@@ -189,6 +190,12 @@ def discard(database: Database, evaluation: RecordID) -> None:
     """Take an evaluation out that can't be resumed and never came to an end: an import, or a user's view."""
     while database.value("RETURN fn::import_discard($evaluation)", evaluation=evaluation):
         pass
+
+
+def latency(database: Database, evaluation: RecordID, retrievers: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of fn::latency, a retriever at a time: many answers take long to read."""
+    parts = [database.value(_LATENCY, evaluation=evaluation, retriever=name) for name in retrievers]
+    return [row for part in parts for row in part]
 
 
 def git_revision(folder: Path) -> str | None:

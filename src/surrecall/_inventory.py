@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 _MARK = "surrecall: "
 # where the paths of our APIs begin
 API = "/surrecall/"
-# the function that a trial of a retriever defines and takes away again
-PROBE = ("retriever_probe_", "sweep_probe_")
-# events that a policy puts on the user's tables, and takes off
-_WATCH = "surrecall_"
+# what a trial defines and takes away again
+PROBE = ("retriever_probe_", "sweep_probe_", "ann_probe_", "advise_probe_")
 _PARTS = {"fields": "field", "events": "event", "indexes": "index"}
 # events that a policy puts on the user's tables, and takes off
 _WATCH = "surrecall_"

@@ -18,6 +18,7 @@ from surrealdb import Duration, RecordID
 _BARE = re.compile(r"[A-Za-z0-9_]+")
 # a result is an object, whose keys the engine sorts; tables read better in this order
 _NAMES = ("retriever", "floor")
+TOOK = ("median", "95th")
 _FIRST = (
     "rank",
     "seq",
@@ -111,6 +112,12 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = Non
     for row in rows:
         grid.add_row(*(Text(cell(row.get(key))) for key in shown))
     return grid
+
+
+def took(row: Mapping[str, Any] | None) -> dict[str, float]:
+    """The cells of TOOK from {median, p95} of fn::latency; blank where no time is known."""
+    names = dict(zip(TOOK, ("median", "p95"), strict=True))
+    return {name: row[key] for name, key in names.items() if row and row.get(key) is not None}
 
 
 def result(value: Any) -> Table | Text:

@@ -7,6 +7,8 @@ import traceback
 from io import TextIOWrapper
 
 from surrecall._cli import (
+    advise,
+    ann,
     apply,
     baseline_export,
     baseline_list,
@@ -60,6 +62,8 @@ from surrecall._cli._app import app
 from surrecall._errors import ExitCode
 
 __all__ = [
+    "advise",
+    "ann",
     "app",
     "apply",
     "baseline_export",

@@ -183,12 +183,13 @@ def progress_bar(context: Context, what: str) -> Iterator[Callable[[int, int], N
         yield advance
 
 
-def cutoffs(given: list[str] | None, default: tuple[int, ...]) -> tuple[int, ...]:
-    """Cutoffs of `-k 1,3 -k 5`, ascending, each once. Raises UsageError on anything that is no whole number from 1."""
+def cutoffs(given: list[str] | None, default: tuple[int, ...], option: str = "k") -> tuple[int, ...]:
+    """Numbers of `-k 1,3 -k 5`, ascending, each once. Raises UsageError on anything that is no whole number from 1."""
     parts = [part.strip() for value in given or [] for part in value.split(",")]
     for part in parts:
         if not (part.isascii() and part.isdigit() and 0 < int(part) <= LARGEST):
-            raise UsageError(f"k must be a whole number from 1 to {LARGEST}, got {part!r}", "for example: -k 1,3,5")
+            flag = "-k" if option == "k" else f"--{option}"
+            raise UsageError(f"{option} must be a whole number from 1 to {LARGEST}, got {part!r}", f"for example: {flag} 1,3,5")
     return tuple(sorted({int(part) for part in parts})) or default
 
 

@@ -99,13 +99,20 @@ def _show(context: Context, told: dict[str, Any]) -> None:
     figures = [_row(one, several, names) for one in told["comparisons"]]
     level = "" if told["rel"] == 1 else f", relevant from grade {told['rel']}"
     measure = f"{told['metric']}@{told['k']}{level}"
-    for side in {side["name"]: side for one in told["comparisons"] for side in (one["a"], one["b"])}.values():
+    sides = {side["name"]: side for one in told["comparisons"] for side in (one["a"], one["b"])}
+    for side in sides.values():
         if names[side["name"]] != side["name"]:
             _say(context, f"{names[side['name']]}: {side['name']}, {_render.cell(side.get('at'))}")
     means = ("a", "b", "a mean", "b mean", "difference", "95% from", "to", "wins", "ties", "losses")
     context.show(_render.table(figures, means, title=measure))
     context.out.print()
     context.show(_render.table(figures, ("a", "b", "questions", "p sign-flip", "p Holm", "p t-test", "smallest difference told")))
+    costs = [{"side": names[name], "asked for": side["took"]["depth"], **_render.took(side["took"])}
+             for name, side in sides.items() if side.get("took")]  # fmt: skip
+    if costs:
+        context.out.print()
+        columns = ("side", "asked for", *_render.TOOK)
+        context.show(_render.table(costs, columns, title="ms a question"))
     for one in told["comparisons"]:
         a, b = names[one["a"]["name"]], names[one["b"]["name"]]
         of = f" ({a}, {b})" if several else ""

@@ -23,6 +23,7 @@ _SLICED = ("recall", "hit", "rr", "ndcg")
 _UNANSWERABLE = ("retriever", "k", "questions", "nothing", "something", "top_score", "answerable_top_score")
 _VIEW = ("retriever", "k", "full", "seen", "difference", "visible", "labels", "hidden", "short")
 _COUNTS = ("questions", "empty", "errors", "repeats")
+_COST = ("retriever", "k", "recall", "ndcg", *_render.TOOK)
 
 
 class Trigger(StrEnum):
@@ -68,6 +69,8 @@ def evaluate(
     Below the table is said on how many questions it stands, by how much one label moves the mean, and the smallest difference
     that can be told; under 30 questions, the questions themselves. --by sorts the questions into classes, and marks the one
     farthest below the mean.
+
+    A second table has what that costs: the time of the retrieval alone, median and 95th percentile of the questions.
 
     Questions that nothing in the corpus answers are in no mean. A table of their own says for which share of them nothing came
     back, and for which something did; where there are scores, also the mean of the highest one beside that of questions with
@@ -131,17 +134,18 @@ def evaluate(
         # one that has no runs has nothing to stand on
         names = list(dict.fromkeys(run["retriever"] for run in evaluation.runs))
         told = _resolution.resolution(database, evaluation.row["id"], names, context.project.prompt_k)
+        latency = _evaluation.latency(database, evaluation.row["id"], names)
         chosen = {"by": by and by.value, "metrics": list(metric or _SLICED), "metric": metric[0] if metric else "recall"}
         sliced = _resolution.slices(database, evaluation.row["id"], names, chosen) if by else None
     if as_json:
-        shown_as = _render.jsonable(evaluation) | {"resolution": told}
+        shown_as = _render.jsonable(evaluation) | {"resolution": told, "latency": latency}
         shown_as |= {"view": _view_json(view)} if view else {}
         _render.print_json(context.out, shown_as | ({"slices": sliced} if by else {}))
     else:
         if by and sliced:
             show_slices(context, sliced, by, metric or _SLICED)
             context.out.print()
-        show_evaluation(context, evaluation, shown, told)
+        show_evaluation(context, evaluation, shown, told, latency)
         if view is not None:
             _show_view(context, view)
     for warning in [*evaluation.warnings, *([*view.evaluation.warnings, *view.warnings] if view else [])]:
@@ -168,11 +172,17 @@ def show_evaluation(
     evaluation: _evaluation.Evaluation,
     metrics: Sequence[str] = _MEANS,
     resolution: dict[str, Any] | None = None,
+    latency: Sequence[dict[str, Any]] = (),
 ) -> None:
-    """The means of an evaluation, what went wrong in it, what they stand on, and what it measured."""
+    """The means of an evaluation, what they cost, what went wrong in it, what they stand on, and what it measured."""
     row, runs = evaluation.row, evaluation.runs
     if runs:
         context.show(_render.table(runs, ("retriever", "k", *metrics)))
+    took = {(one["retriever"], one["k"]): _render.took(one) for one in latency}
+    if any(took.values()):
+        context.out.print()
+        costs = [run | took.get((run["retriever"], run["k"]), {}) for run in runs]
+        context.show(_render.table(costs, _COST, title="ms a question"))
     # what went wrong is counted in a table of its own, where there is something to count
     if any(run[count] for run in runs for count in ("empty", "errors", "repeats")):
         context.out.print()
