@@ -225,7 +225,7 @@ def test_what_is_an_identifier(schema: Database, text: str, names: list[str]) ->
 
 
 def test_words_of_texts(schema: Database) -> None:
-    for way in both_executors("RETURN fn::words_of(['The cat of v2.3', 'the DOG, the'], 3)"):
+    for way in both_executors("RETURN fn::frequent_words(['The cat of v2.3', 'the DOG, the'], 3)"):
         assert [(row["word"], row["texts"]) for row in schema.value(way)] == [("the", 2), ("3", 1), ("cat", 1)]
 
 

@@ -23,7 +23,7 @@ DEFINE FUNCTION OVERWRITE {name}($text: any) {{
 }} COMMENT 'surrecall: measures a search, for a moment'
 """
 _SAMPLE = "RETURN fn::advise_sample($set, $number)"
-_WORDS = "RETURN fn::words_of($texts, $limit).word"
+_WORDS = "RETURN fn::frequent_words($texts, $limit).word"
 _EACH = "RETURN $words.map(|$word| PROBE($word))"
 # the marks that analyzers make words of
 _MARKS = (".", ",", ";", ":", "(", ")", "-", "/", "%")
