@@ -17,6 +17,8 @@ _TEMPLATES = Path(__file__).parent / "templates" / "corpus"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 # what fn::search_vec gives as a score, so that more is better; the other distances of the engine are negated
 _DISTANCES = ("COSINE", "EUCLIDEAN", "MANHATTAN", "CHEBYSHEV", "HAMMING", "JACCARD", "PEARSON")
+# of these the engine has the similarity, and the distance is what it lacks of 1
+_SIMILARITIES = ("COSINE", "JACCARD", "PEARSON")
 _MINKOWSKI = re.compile(r"MINKOWSKI \d+(\.\d+)?")
 # what becomes of a label whose document its owner deletes
 REFERENCES = {"reject": "REFERENCE ON DELETE REJECT", "unset": "REFERENCE ON DELETE UNSET", "none": None}
@@ -202,6 +204,14 @@ class Corpus:
         parts = [f"{row}.{name}" for name in ["id", *names]]
         return f"[{', '.join(parts + ([total] if total and not self.vector_table else []))}]"
 
+    @property
+    def _exact(self) -> str | None:
+        """The distance of a vector from $qvec, worked out without an index."""
+        kind, _, order = self.distance.partition(" ")
+        name = f"vector::{'similarity' if kind in _SIMILARITIES else 'distance'}::{kind.lower()}"
+        value = f"{name}({self.vector}, $qvec{', ' + order if order else ''})"
+        return None if self.vector is None else f"1 - {value}" if kind in _SIMILARITIES else value
+
     def _fill_with(self, own: str, adopted: str) -> str:
         return "surrecall seed" if self.table == "article" else adopted if self.adopted else own
 
@@ -229,6 +239,7 @@ class Corpus:
             vectors=_quoting.identifier(self.vector_table or self.table),
             dimension=self.dimension,
             distance=self.distance,
+            exact=self._exact,
             score="1 - distance" if self.distance in ("COSINE", "PEARSON") else "0 - distance",
             reference=REFERENCES[self.reference],
             fill=self._fill_with("surrecall import collection, or CREATE your own", "CREATE documents, it is yours"),
