@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from definitions import DEFINITIONS
 from servers import Server, Unavailable, acquire
 from surql_cases import CaseFile
-from surrecall import Database, Settings, _files, _seed
+from surrecall import Database, Settings, _seed
 
 ROOT = Path(__file__).parents[1]
 _SERVER = pytest.StashKey[Server]()
@@ -83,7 +84,7 @@ def empty(pytestconfig: pytest.Config, engine: str) -> Iterator[Database]:
 @pytest.fixture
 def schema(empty: Database) -> Database:
     """A database with surrecall and the help centre's definitions, and no rows."""
-    empty.run("\n".join(file.text for file in _files.load(ROOT)))
+    empty.run(DEFINITIONS)
     return empty
 
 

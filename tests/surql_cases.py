@@ -23,7 +23,8 @@ from typing import Any
 
 import pytest
 
-from surrecall import Database, SurrecallError, _files, _seed
+from definitions import DEFINITIONS
+from surrecall import Database, SurrecallError, _seed
 
 _HEAD = re.compile(r"^-- (case|reason|with|database): (.+)$", re.MULTILINE)
 _EXPECT = re.compile(r"^-- expect( about| error)?: (.+)$", re.MULTILINE)
@@ -68,10 +69,10 @@ class CaseFile(pytest.File):
 
     def fresh(self, engine: str, rows: bool) -> Database:
         """A database with the definitions, and the demo's rows where the case asks for them."""
-        from conftest import ROOT, fresh_settings
+        from conftest import fresh_settings
 
         database = Database(fresh_settings(self.config, engine))
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         if rows:
             _seed.seed(database)
         return database

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from conftest import ROOT, fresh_settings
+from conftest import fresh_settings
+from definitions import DEFINITIONS
 from servers import Server
-from surrecall import Database, Settings, _files, _seed
+from surrecall import Database, Settings, _seed
 from surrecall._cli import _app, app
 
 COMMANDS = (
@@ -131,7 +132,7 @@ def run(target: Settings, tmp_path: Path) -> Run:
 def seeded(run: Run, target: Settings) -> Run:
     """A database with the help centre in it, put there by the library, which takes a fraction of two commands."""
     with Database(target) as database:
-        database.run(_files.joined(_files.load(ROOT)))
+        database.run(DEFINITIONS)
         _seed.seed(database)
     return run
 

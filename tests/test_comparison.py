@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from surrealdb import RecordID
 
-from conftest import ROOT, fresh_settings
-from surrecall import Database, DataError, Options, Settings, UsageError, _comparison, _files, _seed, _shards, evaluate
+from conftest import fresh_settings
+from definitions import DEFINITIONS
+from surrecall import Database, DataError, Options, Settings, UsageError, _comparison, _seed, _shards, evaluate
 from test_cli import Run, run, seeded, target  # noqa: F401
 
 _RECORD = "CREATE ONLY evaluation CONTENT $row RETURN VALUE id"
@@ -118,7 +119,7 @@ def ids(rows: list[dict[str, Any]]) -> list[str]:
 def functions() -> Iterator[Database]:
     """One embedded database for what is a pure function."""
     with Database(Settings("mem://", "comparison", "comparison")) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         yield database
 
 
@@ -126,7 +127,7 @@ def functions() -> Iterator[Database]:
 def centre(pytestconfig: pytest.Config, engine: str) -> Iterator[Database]:
     """The help centre, evaluated twice; nothing here changes it."""
     with Database(fresh_settings(pytestconfig, engine)) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         _seed.seed(database)
         for _ in range(2):
             evaluate(database, Options([1, 3, 5]))

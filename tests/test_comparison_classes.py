@@ -13,7 +13,8 @@ import pytest
 
 import three_kinds
 from conftest import ROOT, fresh_settings
-from surrecall import Database, Options, Settings, UsageError, _comparison, _files, evaluate
+from definitions import DEFINITIONS
+from surrecall import Database, Options, Settings, UsageError, _comparison, evaluate
 from test_cli import Run, run, target  # noqa: F401
 from test_comparison import without_none
 
@@ -22,7 +23,7 @@ from test_comparison import without_none
 def kinds(pytestconfig: pytest.Config, engine: str) -> Iterator[Database]:
     """The three kinds, evaluated once; nothing here changes it."""
     with Database(fresh_settings(pytestconfig, engine)) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         three_kinds.seed(database)
         evaluate(database, Options([1, 5]))
         yield database
@@ -95,7 +96,7 @@ def test_what_there_is_not_is_said(kinds: Database) -> None:
 
 def test_the_command(run: Run, target: Settings) -> None:  # noqa: F811
     with Database(target) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         three_kinds.seed(database)
         evaluate(database, Options([1, 5]))
     shown = run("compare", "bm25", "vector", "-k", "5", "--by", "kind").stdout

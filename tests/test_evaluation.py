@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from surrealdb import RecordID
 
-from conftest import ROOT, fresh_settings
+from conftest import fresh_settings
+from definitions import DEFINITIONS
 from surrecall import (
     Database,
     DatabaseError,
@@ -20,7 +21,6 @@ from surrecall import (
     SchemaError,
     SurrecallError,
     UsageError,
-    _files,
     _seed,
     evaluate,
 )
@@ -499,7 +499,7 @@ def test_one_cutoff_needs_no_list(help_centre: Database) -> None:
 def test_several_evaluations_at_once_are_all_kept(pytestconfig: pytest.Config, engine: str) -> None:
     settings = fresh_settings(pytestconfig, engine)
     with Database(settings) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         _seed.seed(database)
         if settings.is_embedded:
             # one process and one connection: they can only follow each other

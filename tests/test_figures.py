@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from surrealdb import RecordID
 
-from conftest import ROOT, fresh_settings
-from surrecall import Database, _files, _seed
+from conftest import fresh_settings
+from definitions import DEFINITIONS
+from surrecall import Database, _seed
 
 EXPECTED: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "help_centre.json").read_text(encoding="utf-8"))
 PUBLISHED = EXPECTED["published"]
@@ -34,7 +35,7 @@ def article(name: str) -> RecordID:
 def help_centre(pytestconfig: pytest.Config, engine: str) -> Iterator[Database]:
     """One help centre for the whole file: nothing here changes it."""
     with Database(fresh_settings(pytestconfig, engine)) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         _seed.seed(database)
         yield database
 

@@ -12,7 +12,8 @@ import pytest
 from surrealdb import RecordID
 
 from conftest import ROOT, fresh_settings
-from surrecall import Database, DatabaseError, Settings, SurrecallError, _files, _remove, _schema, _seed
+from definitions import DEFINITIONS
+from surrecall import Database, DatabaseError, Settings, SurrecallError, _remove, _schema, _seed
 from surrecall._errors import ExitCode, GuardError
 from test_cli import surrecall
 
@@ -302,7 +303,7 @@ def served(pytestconfig: pytest.Config, engine: str) -> Iterator[Settings]:
     """A database that several connections can write to, with the floor of vectors; the embedded engine has one connection."""
     settings = fresh_settings(pytestconfig, engine)
     with Database(settings) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         _seed.seed(database)
         database.run("RETURN fn::record_evaluation({ k: [3] })")
         floor(database, "vector", retriever="vector", minimum=0.82)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from conftest import ROOT, fresh_settings
-from surrecall import Database, SurrecallError, _files
+from conftest import fresh_settings
+from definitions import DEFINITIONS
+from surrecall import Database, SurrecallError
 
 APPEND = "CREATE eval_run SET retriever = $name, k = 3, recall = 0.5, questions = 8"
 
@@ -148,14 +149,14 @@ def test_many_writers_at_once_make_one_chain(pytestconfig: pytest.Config, engine
     if settings.is_embedded:
         # one process, one connection: writers can only take turns
         with Database(settings) as database:
-            database.run("\n".join(file.text for file in _files.load(ROOT)))
+            database.run(DEFINITIONS)
             for number in range(20):
                 database.run(APPEND, name=str(number))
             assert len(history(database)) == 20
             assert problems(database) == []
         return
     with Database(settings) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
 
         def write(writer: int) -> None:
             with Database(settings) as own:

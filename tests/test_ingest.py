@@ -14,8 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import ROOT, fresh_settings
+from definitions import DEFINITIONS
 from servers import Killable, Server
-from surrecall import Database, Options, Settings, SurrecallError, _files, _inventory, _policy, _remove, _schema, _seed, evaluate
+from surrecall import Database, Options, Settings, SurrecallError, _inventory, _policy, _remove, _schema, _seed, evaluate
 from surrecall._cli import app
 
 WATCH = "UPSERT ingest_policy:article SET mode = 'record', k = [3]"
@@ -87,7 +88,7 @@ def on_server(pytestconfig: pytest.Config, server: Server) -> Iterator[Database]
     if server.is_embedded:
         pytest.skip("what runs in the background needs a server, this run has the embedded engine")
     with Database(fresh_settings(pytestconfig, "server")) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         _seed.seed(database)
         yield database
 
@@ -135,7 +136,7 @@ def test_a_burst_over_eight_connections(on_server: Database) -> None:
 def test_killed_between_write_and_evaluation(killable: Killable, moment: str) -> None:
     settings = killable.server.settings("main", "main")
     with Database(settings) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         _seed.seed(database)
         database.run(WATCH)
         database.run(ONE)
@@ -153,7 +154,7 @@ def test_killed_between_write_and_evaluation(killable: Killable, moment: str) ->
 def test_killed_in_the_middle_of_many_writers(killable: Killable) -> None:
     settings = killable.server.settings("main", "main")
     with Database(settings) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         _seed.seed(database)
         database.run(WATCH)
     trouble: list[str] = []

@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from surrealdb import RecordID
 
-from conftest import ROOT
+from definitions import DEFINITIONS
 from servers import Server
-from surrecall import Database, Settings, _files
+from surrecall import Database, Settings
 
 DOCUMENTS = [f"d{number}" for number in range(12)]
 CUTOFFS = (1, 2, 3, 5, 10, 20)
@@ -53,7 +53,7 @@ EXAMPLES = int(os.environ.get("SURRECALL_EXAMPLES", "300"))
 def engine_database() -> Iterator[Database]:
     """One embedded database for all examples; pure functions leave nothing in it."""
     with Database(Settings("mem://", "reference", "reference")) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         yield database
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
+from definitions import DEFINITIONS
 from endpoints import Endpoint, Request, status
 from surrecall import (
     Database,
@@ -180,7 +181,7 @@ def test_an_entry_is_written_as_it_is_read() -> None:
 
 def test_the_commands(run: Run, target: Settings) -> None:  # noqa: F811
     with Database(target) as database:
-        database.run(_files.joined(_files.load(ROOT)))
+        database.run(DEFINITIONS)
         _seed.seed(database)
     run("init", "--table", "article", "--field", "content", "--vector", "embedding", "--dimension", "4", "--analyzer", "help")
     said = run("retriever", "add", "words", "fn::rerank_lexical($question.text, $ids, $k)", "--reranks", "hybrid", "--pool", "6")
@@ -339,7 +340,7 @@ def test_an_endpoint_that_is_busy_is_asked_again(two: Database, endpoint: Endpoi
 
 def test_the_command_that_reranks(run: Run, target: Settings, endpoint: Endpoint) -> None:  # noqa: F811
     with Database(target) as database:
-        database.run(_files.joined(_files.load(ROOT)))
+        database.run(DEFINITIONS)
         _seed.seed(database)
     endpoint.always = later_first
     url = ("--reranker-url", f"{endpoint.url}/rerank", "--pool", "5", "-k", "1,5")

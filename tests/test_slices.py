@@ -15,8 +15,9 @@ import pytest
 from surrealdb import RecordID
 
 import three_kinds
-from conftest import ROOT, fresh_settings
-from surrecall import Database, Options, Settings, SurrecallError, _files, _resolution, _seed, evaluate
+from conftest import fresh_settings
+from definitions import DEFINITIONS
+from surrecall import Database, Options, Settings, SurrecallError, _resolution, _seed, evaluate
 from surrecall._cli import _chart
 from test_cli import Run, run, seeded, target  # noqa: F401
 from test_comparison import without_none
@@ -29,7 +30,7 @@ FIVE = 5
 def kinds(pytestconfig: pytest.Config, engine: str) -> Iterator[tuple[Database, RecordID]]:
     """The three kinds, evaluated once; nothing here changes it."""
     with Database(fresh_settings(pytestconfig, engine)) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         three_kinds.seed(database)
         yield database, evaluate(database, Options([1, FIVE])).row["id"]
 
@@ -38,7 +39,7 @@ def kinds(pytestconfig: pytest.Config, engine: str) -> Iterator[tuple[Database, 
 def centre(pytestconfig: pytest.Config, engine: str) -> Iterator[tuple[Database, RecordID]]:
     """The help centre, evaluated once; nothing here changes it."""
     with Database(fresh_settings(pytestconfig, engine)) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         _seed.seed(database)
         yield database, evaluate(database, Options([1, 3, FIVE])).row["id"]
 
@@ -359,7 +360,7 @@ def test_the_chart_stands_in_80_columns_and_without_colour() -> None:
 
 def test_the_commands(run: Run, target: Settings) -> None:  # noqa: F811
     with Database(target) as database:
-        database.run("\n".join(file.text for file in _files.load(ROOT)))
+        database.run(DEFINITIONS)
         three_kinds.seed(database)
     assert "no evaluation of the set default is complete" in run("curve", code=4).stderr
     done = run("evaluate", "-k", "1,5", "--by", "kind", "-r", "bm25", "-r", "vector")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from surrealdb import RecordID
 
-from conftest import ROOT
-from surrecall import Database, DatabaseError, Options, Settings, SurrecallError, UsageError, _files, _view, evaluate, resume
+from definitions import DEFINITIONS
+from surrecall import Database, DatabaseError, Options, Settings, SurrecallError, UsageError, _view, evaluate, resume
 from test_cli import Run, run, target  # noqa: F401  fixtures
 
 SECRET = "correct horse battery"
@@ -232,7 +232,7 @@ def test_what_it_is_asked_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_command(run: Run, target: Settings) -> None:  # noqa: F811
     with Database(target) as database:
-        database.run(_files.joined(_files.load(ROOT)))
+        database.run(DEFINITIONS)
         plant(database)
     secret = {"SURRECALL_AS": json.dumps(ANN)}
     done = run("evaluate", "-k", "2", "--as", "record:app", **secret)
