@@ -568,3 +568,43 @@ def test_documentation_of_every_part_is_there() -> None:
     text = (ROOT / "docs" / "gates.md").read_text(encoding="utf-8")
     for word in ("minimum", "pin", "drop", "baseline", "--propose", "eval_alert", "DEFINE EVENT", "surrecall watch", "1e-9"):
         assert word in text
+
+
+# three articles that stand where the labels of a question stood
+HARM = """
+LET $nearest = (SELECT VALUE embedding FROM ONLY question:money_back);
+FOR $name IN ['one', 'two', 'three'] {
+  CREATE type::record('article', $name) SET title = 'In the way', content = 'nothing', embedding = $nearest;
+};
+"""
+
+
+def test_what_was_pruned_is_no_baseline_to_fall_from(help_centre: Database) -> None:
+    """What is left of a pruned evaluation are its failures, and a fall measured against those is none."""
+    help_centre.run("CREATE eval_floor:keep SET retriever = 'vector', k = 3, drop = 0.02")
+    first = evaluate(help_centre, Options([1, 3, 5])).row["id"]
+    help_centre.run(HARM)
+    evaluate(help_centre, Options([1, 3, 5]))
+    kept = help_centre.value("RETURN fn::prune_keeps()")
+    assert first in kept["baseline"], "the last good one of a red gate stays whole"
+    # were it thinned all the same, it would be said
+    help_centre.run("CREATE eval_prune SET evaluation = $first, answers = 7", first=first)
+    help_centre.run(
+        "CREATE question:added SET text = 'reset password', embedding = [1, 0, 0, 0.1], relevant = [article:password_reset]"
+    )
+    third = evaluate(help_centre, Options([1, 3, 5])).row["id"]
+    told = _gate.judge(help_centre, _gate.evaluations([third]), None)
+    assert told["holds"] is False
+    assert "was pruned" in told["floors"][0]["sentence"]
+    with pytest.raises(SurrecallError, match="has no baseline to fall from"):
+        help_centre.run("BEGIN; UPDATE article:gift_card SET title = 'Cards'; fn::guard(); COMMIT;")
+
+
+def test_no_run_by_hand_speaks_for_an_evaluation_that_is_closed(help_centre: Database) -> None:
+    closed = evaluate(help_centre, Options([3])).row["id"]
+    before = help_centre.value("SELECT * FROM eval_run ORDER BY seq")
+    statement = "CREATE eval_run SET retriever = 'hybrid', k = 3, recall = 1, questions = 8, evaluation = $evaluation"
+    for claimed in (closed, RecordID("evaluation", "nosuch")):
+        with pytest.raises(SurrecallError, match="gets no more runs"):
+            help_centre.run(statement, evaluation=claimed)
+    assert help_centre.value("SELECT * FROM eval_run ORDER BY seq") == before

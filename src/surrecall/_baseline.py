@@ -20,6 +20,8 @@ from surrecall._errors import DataError, UsageError
 from surrecall._export import ids
 from surrecall._export.output import Lines
 
+# what the command line takes for a cutoff
+_LARGEST = 1_000_000
 _FORM = "surrecall baseline 1"
 _SET = "RETURN fn::baseline_set($name, $evaluation, $set, $note)"
 _LIST = "RETURN fn::baselines()"
@@ -129,7 +131,7 @@ def _faults(content: Any) -> Iterator[str]:
             yield f"{key} is {content.get(key)!r}"
             return
     if not all(map(_is_whole, content["k"])):
-        yield f"k is {content['k']!r}"
+        yield f"k is {str(content['k'])[:80]}"
     for call in content["calls"]:
         if not (
             isinstance(call, dict)
@@ -143,6 +145,11 @@ def _faults(content: Any) -> Iterator[str]:
         if not _is_line(line, len(content["calls"])):
             yield f"questions holds {line!r}"
             return
+        for call, answer in zip(content["calls"], line["answers"], strict=True):
+            if answer is None:
+                yield f"the question {line['id']!r} has no answer of {call['retriever']}, which no complete evaluation lacks"
+            elif not _is_possible(answer, line["grades"], call["depth"]):
+                yield f"the answer {answer!r} of {call['retriever']} to {line['id']!r} can't be"
         pair = (type(line["id"]), line["id"])
         if pair in seen:
             yield f"the question {line['id']!r} stands in it twice"
@@ -176,8 +183,20 @@ def _is_answer(answer: Any) -> bool:
     )
 
 
+def _is_possible(answer: list[Any], grades: list[Any], depth: int) -> bool:
+    """Whether each place is one of the documents that came back, once, with a grade that is among those of the question."""
+    returned, places = answer
+    left = list(grades)
+    for _, grade in places:
+        if grade not in left:
+            return False
+        left.remove(grade)
+    ranks = [rank for rank, _ in places]
+    return 0 <= returned <= depth and len(set(ranks)) == len(ranks) and all(rank <= returned for rank in ranks)
+
+
 def _is_whole(value: Any) -> bool:
-    return type(value) is int and value > 0
+    return type(value) is int and 0 < value <= _LARGEST
 
 
 def _is_number(value: Any) -> bool:

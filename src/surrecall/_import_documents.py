@@ -79,6 +79,11 @@ def import_documents(
     left_out: dict[str, None] = {}
     entries = _document_file.read(options.path, options.form, options.names, corpus.body, faults, left_out)
     faults.raise_if_any()
+    if "delete" in left_out:
+        raise DataError(
+            f"{options.path} has a field delete, and import documents takes nothing out",
+            "surrecall whatif shows what the file would change; DELETE what should go, and import without the field",
+        )
     if not entries:
         raise DataError(f"{options.path} holds no document", "one row a document: id, title, text")
     vectors = read_vectors(options, corpus, entries)

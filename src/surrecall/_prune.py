@@ -51,9 +51,9 @@ def moment(keep_days: int | None, before: str | None) -> datetime:
         return datetime.now(UTC) - timedelta(days=keep_days)
     try:
         given = datetime.fromisoformat(before or "")
-    except ValueError as error:
+        return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise UsageError(f"{before} is no date", "for example: --before 2026-01-31, or 2026-01-31T12:00:00Z") from error
-    return given if given.tzinfo else given.replace(tzinfo=UTC)
 
 
 def prune(

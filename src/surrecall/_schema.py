@@ -23,6 +23,7 @@ _VIEW = re.compile(r" AS SELECT ")
 _STALE = "RETURN fn::check_trend()"
 _LABELLED = re.compile(r"record<([^>|]+)>")
 # tables whose rows are made from files, how they are read, and what is said where they differ
+_FLOOR_TABLE, _FLOORS = "core/floor/eval_floor.surql", "floors.toml"
 _ROWS = {
     "retriever": (
         "SELECT id, position, call, returns, prefix, on_ingest, where, document, stages, reranks, rerank, pool, warning "
@@ -202,6 +203,20 @@ def drift(database: Database, project: Path) -> list[Finding]:
         if label in there and database.value(statement) != rows[table]:
             findings.append(Finding("schema", label, problem, "surrecall apply"))
     return findings
+
+
+def require_floors(database: Database, project: Path) -> None:
+    """Raise SchemaError where the database has other floors than floors.toml of the project; one without the file has its own."""
+    if not (project / "surql" / _files.FLOORS_FILE).is_file():
+        return
+    names = _names.of_project(project)
+    table = [file for file in _files.core(names) if file.name == _FLOOR_TABLE]
+    rows = [_files.SourceFile(made.name, text) for source, made, text in _generated(project) if source == _FLOORS]
+    statement, _ = _ROWS["eval_floor"]
+    with scratch([*table, *rows], names) as reference:
+        wanted = reference.value(statement)
+    if database.value(statement) != wanted:
+        raise SchemaError(f"floors.toml has other floors than {database.settings.label}", "surrecall apply brings them in")
 
 
 def _differences(wanted: dict[str, _inventory.Definition], there: dict[str, _inventory.Definition]) -> list[Finding]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from surrealdb import RecordID
 
-from surrecall import _baseline, _evaluation, _gate, _propose, _render, _resolution
+from surrecall import _baseline, _evaluation, _gate, _propose, _render, _resolution, _schema
 from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
 from surrecall._cli._resolution import evaluation_id, say
 from surrecall._cli.evaluate import Trigger
@@ -68,7 +68,8 @@ def gate(
         raise UsageError("--evaluation and --last are two ways to say which one", "leave one of them out")
     where = _baseline.named(baseline) if baseline else None
     with context.open() as database, progress_bar(context, "evaluating") as advance:
-        # a file that is none is said before an hour of work
+        # what is none, or not in force, is said before an hour of work
+        _schema.require_floors(database, context.folder)
         given = _baseline.read(database, where) if isinstance(where, Path) else where
         measured: _gate.Measured | None = None
         if evaluation:

@@ -12,6 +12,7 @@ from surrecall import _render, _trend
 from surrecall._cli._app import LARGEST, Context, Json, command, progress_bar
 from surrecall._cli._chart import chart
 from surrecall._cli._resolution import class_name, say, warn_all
+from surrecall._errors import UsageError
 
 # a century: more is a typing error
 _MOST_DAYS = 36_500
@@ -63,8 +64,8 @@ def trend(
             question_set=question_set,
             zone=zone,
             days=_DAYS if days is None and since is None and until is None else days,
-            since=since,
-            until=until,
+            since=_day(since),
+            until=_day(until),
         )
         told = _trend.trend(database, asked, advance)
     if as_json:
@@ -74,6 +75,13 @@ def trend(
     else:
         say(context, "no run in this time; --days and --since reach further back, surrecall evaluate makes one")
     warn_all(context, told)
+
+
+def _day(text: str | None) -> str | None:
+    """A day of --since or --until as it came. Raises UsageError where no run can be of it."""
+    if text is not None and text[:4].isdigit() and not 1970 <= int(text[:4]) <= 2999:
+        raise UsageError(f"no run is of {text}", "a day from 1970 on, for example 2026-11-30")
+    return text
 
 
 def _show(context: Context, told: dict[str, Any]) -> None:
