@@ -13,6 +13,7 @@ from definitions import DEFINITIONS
 from servers import Server, Unavailable, acquire
 from surql_cases import CaseFile
 from surrecall import Database, Settings, _seed
+from templates import Templates
 
 ROOT = Path(__file__).parents[1]
 _SERVER = pytest.StashKey[Server]()
@@ -82,14 +83,30 @@ def empty(pytestconfig: pytest.Config, engine: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def schema(empty: Database) -> Database:
+def schema(pytestconfig: pytest.Config, engine: str, templates: Templates) -> Iterator[Database]:
     """A database with surrecall and the help centre's definitions, and no rows."""
-    empty.run(DEFINITIONS)
-    return empty
+    yield from _defined(pytestconfig, engine, templates, seeded=False)
 
 
 @pytest.fixture
-def help_centre(schema: Database) -> Database:
+def help_centre(pytestconfig: pytest.Config, engine: str, templates: Templates) -> Iterator[Database]:
     """A database with the ten articles and eight questions."""
-    _seed.seed(schema)
-    return schema
+    yield from _defined(pytestconfig, engine, templates, seeded=True)
+
+
+@pytest.fixture(scope="session")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Templates:
+    """Databases to copy."""
+    return Templates(tmp_path_factory.mktemp("templates"))
+
+
+def _defined(config: pytest.Config, engine: str, templates: Templates, *, seeded: bool) -> Iterator[Database]:
+    if engine == "embedded":
+        with templates.copy(seeded=seeded) as database:
+            yield database
+        return
+    with Database(fresh_settings(config, engine)) as database:
+        database.run(DEFINITIONS)
+        if seeded:
+            _seed.seed(database)
+        yield database

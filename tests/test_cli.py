@@ -19,6 +19,7 @@ from definitions import DEFINITIONS
 from servers import Server
 from surrecall import Database, Settings, _seed
 from surrecall._cli import _app, app
+from templates import Templates
 
 COMMANDS = (
     "demo",
@@ -129,8 +130,11 @@ def run(target: Settings, tmp_path: Path) -> Run:
 
 
 @pytest.fixture
-def seeded(run: Run, target: Settings) -> Run:
+def seeded(run: Run, target: Settings, templates: Templates) -> Run:
     """A database with the help centre in it, put there by the library, which takes a fraction of two commands."""
+    if target.is_embedded:
+        templates.place(Path(target.url.removeprefix("surrealkv://")), seeded=True)
+        return run
     with Database(target) as database:
         database.run(DEFINITIONS)
         _seed.seed(database)
