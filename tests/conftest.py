@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 import uuid
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +19,21 @@ from surrecall import Database, Settings, _seed
 from templates import Templates
 
 ROOT = Path(__file__).parents[1]
+_ENGINE = re.compile(r"(?<=[\[-])(?:embedded|server)(?=[\]-])")
+# what measures, and what an engine does of its own accord: every case on both
+_ON_BOTH = {
+    "test_comparison",
+    "test_diagnosis",
+    "test_evaluation",
+    "test_figures",
+    "test_guard",
+    "test_history",
+    "test_ingest",
+    "test_interruption",
+    "test_real_collections",
+    "test_slices",
+    "test_view",
+}
 _SERVER = pytest.StashKey[Server]()
 
 
@@ -51,6 +69,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test that takes a database runs on the embedded engine, and on the server where there is one."""
     if "engine" in metafunc.fixturenames:
         metafunc.parametrize("engine", engines(metafunc.config), scope="session")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of what only moves and shows data, each case runs on one of the engines, always the same, unless both are asked for."""
+    if len(engines(config)) < 2 or os.environ.get("SURRECALL_TEST_ENGINES") == "both":
+        return
+    moving = [item for item in items if item.path.stem not in _ON_BOTH and "cases" not in item.path.parts]
+    left_out = [item for item in moving if _is_the_other_s(item.nodeid)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def _is_the_other_s(nodeid: str) -> bool:
+    engine = _ENGINE.search(nodeid)
+    return engine is not None and ("embedded", "server")[zlib.crc32(_ENGINE.sub("", nodeid).encode()) % 2] != engine[0]
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CaseFile | None:
