@@ -50,13 +50,14 @@ def parse(text: str, known: Known, source: str = _SOURCE) -> list[Floor]:
 
 
 def compile_rows(floors: Sequence[Floor], names: _names.Names | None = None) -> str:
-    """The text of floors.surql: the rows of eval_floor, and no others; `names` are the other names of tables."""
+    """The text of floors.surql: the rows of eval_floor that come from the file, and no others of these."""
     ids = [_record(floor.name) for floor in floors]
-    gone = f"DELETE eval_floor WHERE id NOT IN [{', '.join(ids)}];" if ids else "DELETE eval_floor;"
+    # what somebody wrote into the database by hand stays
+    gone = f"DELETE eval_floor WHERE file = true AND id NOT IN [{', '.join(ids)}];"
     rows = [
         f"UPSERT {record} CONTENT {{\n"
         + "".join(f"  {key}: {_value(value)},\n" for key, value in (_DEFAULTS | dict(floor.entries)).items())
-        + "};"
+        + "  file: true,\n};"
         for record, floor in zip(ids, floors, strict=True)
     ]
     head = "-- The floors. Generated from floors.toml; change that file, and surrecall apply makes this one anew."

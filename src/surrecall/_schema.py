@@ -30,7 +30,7 @@ _ROWS = {
         "FROM retriever ORDER BY position, id",
         "holds other retrievers than retrievers.toml",
     ),
-    "eval_floor": ("SELECT * FROM eval_floor ORDER BY id", "holds other floors than floors.toml"),
+    "eval_floor": ("SELECT * FROM eval_floor WHERE file = true ORDER BY id", "holds other floors than floors.toml"),
 }
 
 
