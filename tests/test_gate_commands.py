@@ -101,10 +101,12 @@ def test_floors_go_into_the_database_and_leave_it(schema: Database, tmp_path: Pa
     assert _schema.apply(schema, folder).regenerated == {}
     assert _schema.drift(schema, folder) == []
     a, b = schema.value("RETURN fn::floors(NONE)")
+    assert a.pop("file") is True
     assert a == {
         "name": "a", "retriever": "hybrid", "metric": "recall", "k": 3, "set": "default", "minimum": 0.8,
         "tolerance": 0.02, "baseline": "last",
     }  # fmt: skip
+    assert b.pop("file") is True
     assert b == {
         "name": "b.c", "retriever": "bm25", "metric": "hit", "k": 1, "set": "other", "pin": 1.0, "tolerance": 0.00001,
         "drop": 0.0, "baseline": "main", "by": "kind", "class": "", "note": note,
@@ -148,7 +150,7 @@ def test_init_writes_floors_with_only_comments_and_in_other_names() -> None:
     corpus = Corpus("paper", "abstract", "embedding", 4, names={"eval_floor": "our_floor"})
     files = {file.name: file.text for file in corpus.render()}
     assert all(line.startswith("#") or not line for line in files["floors.toml"].splitlines())
-    assert "DELETE our_floor;" in files["floors.surql"]
+    assert "DELETE our_floor WHERE file = true AND id NOT IN [];" in files["floors.surql"]
     rows = _floors.compile_rows(_floors.parse(GOOD + 'note = "DELETE eval_floor"', KNOWN), corpus.names)
     assert "UPSERT type::record('our_floor', 'a') CONTENT {" in rows
     assert "note: 'DELETE eval_floor'" in rows
@@ -239,8 +241,8 @@ def test_an_empty_set_and_a_missing_arm_end_with_1(centre: Run, target: Settings
     assert "b: recall@3 of bm25: no question in the golden set nobody" in done.stdout
     assert "1 of 2 floors broken" in done.stdout
     with Database(target) as database:
-        database.run("UPDATE eval_floor:b SET retriever = 'gone', set = 'default'")
-    assert "b: recall@3 of gone: no retriever is named gone" in centre("gate", code=1).stdout
+        database.run("CREATE eval_floor:hand SET retriever = 'gone', k = 3, minimum = 0.1")
+    assert "hand: recall@3 of gone: no retriever is named gone" in centre("gate", code=1).stdout
     with Database(target) as database:
         assert database.value("SELECT * FROM eval_baseline") == []
 
