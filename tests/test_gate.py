@@ -606,13 +606,3 @@ def test_what_was_pruned_is_no_baseline_to_fall_from(help_centre: Database) -> N
     assert "was pruned" in told["floors"][0]["sentence"]
     with pytest.raises(SurrecallError, match="has no baseline to fall from"):
         help_centre.run("BEGIN; UPDATE article:gift_card SET title = 'Cards'; fn::guard(); COMMIT;")
-
-
-def test_no_run_by_hand_speaks_for_an_evaluation_that_is_closed(help_centre: Database) -> None:
-    closed = evaluate(help_centre, Options([3])).row["id"]
-    before = help_centre.value("SELECT * FROM eval_run ORDER BY seq")
-    statement = "CREATE eval_run SET retriever = 'hybrid', k = 3, recall = 1, questions = 8, evaluation = $evaluation"
-    for claimed in (closed, RecordID("evaluation", "nosuch")):
-        with pytest.raises(SurrecallError, match="gets no more runs"):
-            help_centre.run(statement, evaluation=claimed)
-    assert help_centre.value("SELECT * FROM eval_run ORDER BY seq") == before
