@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,14 @@ def named(values: Sequence[float | None]) -> dict[str, float | None]:
 def compare(database: Database, *sides: Any, **options: Any) -> dict[str, Any]:
     told: dict[str, Any] = database.value("RETURN fn::compare($options)", options={"sides": list(sides)} | options)
     return told
+
+
+@contextmanager
+def running(database: Database, evaluation: RecordID) -> Iterator[None]:
+    """An evaluation as it is before it is closed, so that runs may be added to it by hand."""
+    database.run("OPTION IMPORT; UPDATE $id SET status = 'running'", id=evaluation)
+    yield
+    database.run("OPTION IMPORT; UPDATE $id SET status = 'complete'", id=evaluation)
 
 
 def without_none(value: Any) -> Any:

@@ -13,7 +13,7 @@ from surrealdb import RecordID
 from conftest import ROOT
 from surrecall import Database, DataError, Options, SurrecallError, UsageError, _baseline, _gate, _render, evaluate
 from surrecall._export.output import Output
-from test_comparison import named, put, without_none
+from test_comparison import named, put, running, without_none
 from test_evaluation import define_retriever
 
 # floors that came in round the types
@@ -563,9 +563,8 @@ def test_an_evaluation_of_very_many_questions_is_not_held_up_by_its_alerts(schem
     floor(schema, "drop", drop=0)
     floor(schema, "minimum", minimum=0.5)
     assert [row["floor"] for row in alert(schema, now)] == ["class", "drop", "minimum"]
-    schema.run(
-        "OPTION IMPORT; CREATE eval_run CONTENT { retriever: 'one', k: 5, questions: 20, recall: 0, evaluation: $now }", now=now
-    )
+    with running(schema, now):
+        schema.run("CREATE eval_run CONTENT { retriever: 'one', k: 5, questions: 20, recall: 0, evaluation: $now }", now=now)
     schema.run("OPTION IMPORT; UPDATE $now SET questions = array::range(0, 5001), golden_set = 'another'", now=now)
     # what stands in the history is judged, the rest is the gate's
     assert [row["floor"] for row in schema.value("RETURN fn::evaluation_alerts($now)", now=now)] == ["minimum"]
@@ -606,3 +605,13 @@ def test_what_was_pruned_is_no_baseline_to_fall_from(help_centre: Database) -> N
     assert "was pruned" in told["floors"][0]["sentence"]
     with pytest.raises(SurrecallError, match="has no baseline to fall from"):
         help_centre.run("BEGIN; UPDATE article:gift_card SET title = 'Cards'; fn::guard(); COMMIT;")
+
+
+def test_no_run_by_hand_speaks_for_an_evaluation_that_is_closed(help_centre: Database) -> None:
+    closed = evaluate(help_centre, Options([3])).row["id"]
+    before = help_centre.value("SELECT * FROM eval_run ORDER BY seq")
+    statement = "CREATE eval_run SET retriever = 'hybrid', k = 3, recall = 1, questions = 8, evaluation = $evaluation"
+    for claimed in (closed, RecordID("evaluation", "nosuch")):
+        with pytest.raises(SurrecallError, match="gets no more runs"):
+            help_centre.run(statement, evaluation=claimed)
+    assert help_centre.value("SELECT * FROM eval_run ORDER BY seq") == before

@@ -13,7 +13,7 @@ from surrecall import Database, DataError, Options, Settings, SurrecallError, Us
 from surrecall._database import Database as Connection
 from surrecall._export import runs as exported
 from test_cli import Run, run, seeded, target  # noqa: F401
-from test_comparison import put
+from test_comparison import put, running
 
 LATER = timedelta(hours=1)
 _FACTS = """
@@ -36,11 +36,12 @@ def answers(database: Database, evaluation: RecordID) -> set[tuple[str, str]]:
 
 def finish(database: Database, evaluation: RecordID, retriever: str = "one") -> None:
     """A run, so that the evaluation is one that figures stand on."""
-    database.run(
-        "CREATE eval_run SET retriever = $retriever, k = 5, recall = 0.5, questions = 4, evaluation = $id",
-        id=evaluation,
-        retriever=retriever,
-    )
+    with running(database, evaluation):
+        database.run(
+            "CREATE eval_run SET retriever = $retriever, k = 5, recall = 0.5, questions = 4, evaluation = $id",
+            id=evaluation,
+            retriever=retriever,
+        )
 
 
 @pytest.fixture

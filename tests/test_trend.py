@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from conftest import ROOT
 from surrecall import Database, Options, Settings, SurrecallError, _schema, _trend, evaluate
 from surrecall._cli import _chart
 from test_cli import Run, run, seeded, target  # noqa: F401
-from test_comparison import put
+from test_comparison import put, running
 
 PLANT = """
 CREATE corpus_change SET document = article:spam, action = 'CREATE', hash = 'x';
@@ -33,8 +34,16 @@ VIEW = "SELECT * FROM eval_trend ORDER BY day, retriever, k, set, questions, gol
 
 def write(database: Database, at: str, recall: float, **more: Any) -> None:
     """A run as somebody writes it by hand, or of an evaluation that is given."""
-    row = {"retriever": "hybrid", "k": 3, "questions": 8, "evaluation": None, "ndcg": None, "set": "default"} | more
-    database.run(_RUN, at=at, recall=recall, **row)
+    row: dict[str, Any] = {
+        "retriever": "hybrid",
+        "k": 3,
+        "questions": 8,
+        "evaluation": None,
+        "ndcg": None,
+        "set": "default",
+    } | more
+    with running(database, row["evaluation"]) if row["evaluation"] is not None else nullcontext():
+        database.run(_RUN, at=at, recall=recall, **row)
 
 
 def trend(database: Database, **options: Any) -> dict[str, Any]:
