@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from definitions import DEFINITIONS
-from servers import Server, Unavailable, acquire
+from servers import Killable, Server, Unavailable, acquire
 from surql_cases import CaseFile
 from surrecall import Database, Settings, _seed
 from templates import Templates
@@ -107,6 +107,16 @@ def fresh_settings(config: pytest.Config, engine: str) -> Settings:
 def server(pytestconfig: pytest.Config) -> Server:
     """The server of the suite."""
     return pytestconfig.stash[_SERVER]
+
+
+@pytest.fixture
+def killable(server: Server) -> Iterator[Killable]:
+    """A server of a test's own, which may be killed and started again on its volume."""
+    if server.kind not in ("container", "binary"):
+        pytest.skip(f"a server that can be killed needs a container or a binary, this run has {server.kind}")
+    own = Killable(server.kind)
+    yield own
+    own.remove()
 
 
 @pytest.fixture

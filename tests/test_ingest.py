@@ -93,15 +93,6 @@ def on_server(pytestconfig: pytest.Config, server: Server) -> Iterator[Database]
         yield database
 
 
-@pytest.fixture
-def killable(server: Server) -> Iterator[Killable]:
-    if server.kind not in ("container", "binary"):
-        pytest.skip(f"a server that can be killed needs a container or a binary, this run has {server.kind}")
-    own = Killable(server.kind)
-    yield own
-    own.remove()
-
-
 def expect_few(database: Database, documents: int) -> None:
     """Between one and five evaluations, the last with everything, all of it marked."""
     found = rounds(database)

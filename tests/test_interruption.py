@@ -9,14 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import ROOT, fresh_settings
-from servers import Killable, Server
+from servers import Killable
 from surrecall import Database, Interrupted, Options, SchemaError, Settings, UsageError, _schema, _seed, evaluate, resume
 from test_cli import environment
 
@@ -174,15 +173,6 @@ def test_ctrl_c_says_how_to_go_on(target: Settings, project: Path) -> None:
     assert done.returncode == 0, told
     assert len(json.loads(shown)["runs"]) == 4
     assert state(target)[1] == ["complete"]
-
-
-@pytest.fixture
-def killable(server: Server) -> Iterator[Killable]:
-    if server.kind not in ("container", "binary"):
-        pytest.skip(f"a server that can be killed needs a container or a binary, this run has {server.kind}")
-    own = Killable(server.kind)
-    yield own
-    own.remove()
 
 
 def test_a_server_that_is_killed_and_comes_back(killable: Killable, project: Path) -> None:

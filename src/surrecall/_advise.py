@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -376,7 +375,7 @@ class _Adviser:
         read = _READ.format(text=corpus.body)
         whole: list[float] = []
         alone: list[float] = []
-        with _table(database) as trial:
+        with _probes.table(database, "advise", "copies of documents, for a moment") as trial:
             copies = database.run_as_written(
                 f"LET $rows = (SELECT * OMIT {corpus.vector} FROM $ids); "
                 f"RETURN INSERT INTO {trial} (SELECT *, type::record('{trial}', record::id(id)) AS id FROM $rows) RETURN VALUE id;",
@@ -535,22 +534,6 @@ class _Adviser:
     def _defined(self, bodies: Mapping[str, str]) -> Iterator[dict[str, str]]:
         with _probes.defined(self._database, "advise", bodies, _PROBE) as names:
             yield names
-
-
-@contextmanager
-def _table(database: Database) -> Iterator[str]:
-    """A table for copies of a few documents, for as long as it takes."""
-    trial = f"advise_probe_{uuid.uuid4().hex}"
-    try:
-        database.run_as_written(f"DEFINE TABLE {trial} SCHEMALESS COMMENT 'surrecall: copies of documents, for a moment'")
-        yield trial
-    finally:
-        removal = f"REMOVE TABLE IF EXISTS {trial}"
-        if database.settings.is_embedded:
-            database.run_as_written(removal)
-        else:
-            with database.another() as other:
-                other.run_as_written(removal)
 
 
 # rewrites the text {}: marks become blanks, but for those inside a name with a digit

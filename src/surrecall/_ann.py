@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -216,11 +215,9 @@ class _Asking:
 @contextmanager
 def _copied(database: Database, corpus: Corpus, shards: Shards) -> Iterator[str]:
     """A table with a copy of the vectors, for as long as it takes."""
-    trial = f"ann_probe_{uuid.uuid4().hex}"
     own = corpus.vector_table or corpus.table
-    statement = _COPY.format(trial=trial, vector=corpus.vector)
-    try:
-        database.run_as_written(f"DEFINE TABLE {trial} COMMENT 'surrecall: vectors for the trial of an index, for a moment'")
+    with _probes.table(database, "ann", "vectors for the trial of an index, for a moment") as trial:
+        statement = _COPY.format(trial=trial, vector=corpus.vector)
         rows: Any = Table(own)
         while True:
             told = database.run_as_written(statement, rows=rows, limit=_PAGE)[-1]
@@ -229,14 +226,6 @@ def _copied(database: Database, corpus: Corpus, shards: Shards) -> Iterator[str]
                 break
             rows = RecordID(own, Range(BoundExcluded(told["last"].id), None))
         yield trial
-    finally:
-        removal = f"REMOVE TABLE IF EXISTS {trial}"
-        if database.settings.is_embedded:
-            database.run_as_written(removal)
-        else:
-            # a connection that was cut off in the middle of an answer may not be good for another statement
-            with database.another() as other:
-                other.run_as_written(removal)
 
 
 def _build(database: Database, corpus: Corpus, trial: str, setting: dict[str, int], definition: str) -> _Index:

@@ -177,8 +177,8 @@ class _Viewer(Database):
         super().close()
 
     def another(self) -> Database:
-        """There is one connection a login."""
-        raise NotImplementedError
+        """Refused: there is one connection a login, and what needs a second is done as the owner."""
+        raise DatabaseError("a login has one connection", "what needs a second one is the owner's to do")
 
 
 def _refused(owner: Database, who: Login) -> str:

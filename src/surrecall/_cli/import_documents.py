@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from surrecall import _document_file, _import_documents, _render, _tabular
 from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts, progress_bar
+from surrecall._cli._documents import File, Form, IdColumn, Ids, PrependTitle, TextColumn, TitleColumn, VectorColumn, Vectors
 from surrecall._cli._floors import show_floors
 from surrecall._cli._pending import take_up
 
@@ -16,18 +16,16 @@ from surrecall._cli._pending import take_up
 @command("documents", group=import_app)
 def import_documents(
     context: Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Documents: .jsonl, .json, .csv or .tsv.")],
-    form: Annotated[str | None, typer.Option("--format", help="jsonl, json, csv or tsv; else that of the extension.")] = None,
-    vectors: Annotated[Path | None, typer.Option("--vectors", help="Vectors of the documents, an .npy file.")] = None,
-    ids: Annotated[Path | None, typer.Option("--ids", help="Ids of its rows, one a line; else the .ids.txt beside it.")] = None,
+    file: File,
+    form: Form = None,
+    vectors: Vectors = None,
+    ids: Ids = None,
     model: Annotated[str | None, typer.Option("--model", help="Model that made the vectors; recorded with them.")] = None,
-    vector_column: Annotated[str | None, typer.Option("--vector-column", help="Column with the vectors; else vector.")] = None,
-    id_column: Annotated[str | None, typer.Option("--id", help="Column with the ids; else id or _id.")] = None,
-    text_column: Annotated[str | None, typer.Option("--text", help="Column with the texts; else text, or content.")] = None,
-    title_column: Annotated[str | None, typer.Option("--title", help="Column with the titles; else title.")] = None,
-    prepend_title: Annotated[
-        bool, typer.Option("--prepend-title", help="Put the title before a text that does not begin with it: it is searched too.")
-    ] = False,
+    vector_column: VectorColumn = None,
+    id_column: IdColumn = None,
+    text_column: TextColumn = None,
+    title_column: TitleColumn = None,
+    prepend_title: PrependTitle = False,
     guard: Annotated[
         bool, typer.Option("--guard", help="All in one transaction, refused when a floor would break; ends with 1 then.")
     ] = False,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from surrecall import _document_file, _import_documents, _render, _tabular, _whatif
 from surrecall._cli._app import Context, Json, command, corpus_of, cutoffs, print_counts, progress_bar
+from surrecall._cli._documents import File, Form, IdColumn, Ids, PrependTitle, TextColumn, TitleColumn, VectorColumn, Vectors
 from surrecall._cli._floors import show_floors
 
 # more would push the figures out of sight
@@ -18,17 +18,15 @@ _SHOWN = 20
 @command("whatif")
 def whatif(
     context: Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Documents: .jsonl, .json, .csv or .tsv.")],
-    form: Annotated[str | None, typer.Option("--format", help="jsonl, json, csv or tsv; else that of the extension.")] = None,
-    vectors: Annotated[Path | None, typer.Option("--vectors", help="Vectors of the documents, an .npy file.")] = None,
-    ids: Annotated[Path | None, typer.Option("--ids", help="Ids of its rows, one a line; else the .ids.txt beside it.")] = None,
-    vector_column: Annotated[str | None, typer.Option("--vector-column", help="Column with the vectors; else vector.")] = None,
-    id_column: Annotated[str | None, typer.Option("--id", help="Column with the ids; else id or _id.")] = None,
-    text_column: Annotated[str | None, typer.Option("--text", help="Column with the texts; else text, or content.")] = None,
-    title_column: Annotated[str | None, typer.Option("--title", help="Column with the titles; else title.")] = None,
-    prepend_title: Annotated[
-        bool, typer.Option("--prepend-title", help="Put the title before a text that does not begin with it: it is searched too.")
-    ] = False,
+    file: File,
+    form: Form = None,
+    vectors: Vectors = None,
+    ids: Ids = None,
+    vector_column: VectorColumn = None,
+    id_column: IdColumn = None,
+    text_column: TextColumn = None,
+    title_column: TitleColumn = None,
+    prepend_title: PrependTitle = False,
     k: Annotated[list[str] | None, typer.Option("-k", "--k", help="Cutoffs: 1,3,5; else those of surrecall.toml.")] = None,
     retriever: Annotated[
         list[str] | None, typer.Option("-r", "--retriever", help="Only this one; may be given more than once.")
