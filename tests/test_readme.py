@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import os
 import re
 import shutil
@@ -34,8 +35,9 @@ ADOPTION = [text for text in SHELL if "init --adopt" in text]
 COMPARE = [text for text in SHELL if "surrecall compare" in text]
 CURVE = [text for text in SHELL if "surrecall curve" in text]
 SWEEP = [text for text in SHELL if "surrecall sweep" in text]
+DIAGNOSIS = [text for text in SHELL if "surrecall explain" in text]
 EXPORT = [text for text in SHELL if "surrecall export" in text]
-_RUN_APART = SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + EXPORT + ADOPTION + COMPARE + CURVE + SWEEP
+_RUN_APART = SET_UP + COMPOSE + COLLECTION + EMBEDDING + IMPORTS + EXPORT + ADOPTION + COMPARE + CURVE + SWEEP + DIAGNOSIS
 COMMANDS = [text for text in SHELL if text not in _RUN_APART]
 
 
@@ -66,8 +68,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
-    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMPARE, CURVE, SWEEP, COMMANDS)
-    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+    groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMPARE, CURVE, SWEEP, DIAGNOSIS, COMMANDS)
+    assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
 
 
 def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
@@ -172,7 +174,7 @@ def test_the_commands_that_take_data_out(tmp_path: Path) -> None:
     shown = shell(before + EXPORT[0] + after + "diff -r centre again", tmp_path, SURREAL_URL="surrealkv://recall.db")
     assert "loaded 10 documents and 8 questions, equal to their source" in shown
     # the figures of the copy are those of the source
-    tables = re.findall(r"^(?:retriever .*\n)(?:\w+ +\d.*\n){9}", shown, re.MULTILINE)
+    tables = re.findall(r"^(?:retriever +k +recall +hit .*\n)(?:\w+ +\d.*\n){9}", shown, re.MULTILINE)
     assert len(tables) == 2
     assert tables[0] == tables[1]
 
@@ -183,7 +185,10 @@ def test_the_commands_that_compare(tmp_path: Path) -> None:
     # a title is filled up with blanks
     lines = "\n".join(line.rstrip() for line in shown.splitlines())
     (printed,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("recall@1")]
-    assert printed in lines
+    # what took how long, and which evaluation it is of, stand between
+    for paragraph in printed.strip().split("\n\n"):
+        assert paragraph in lines
+    assert re.search(r"^side +asked for +median +95th\nbm25 +\d+ +[\d.]+ +[\d.]+\n", lines, re.MULTILINE)
     assert "bm25 and vector cannot be told apart on 8 questions" in lines
     assert re.search(r"hybrid in evaluation:\w+ and hybrid in evaluation:\w+ cannot be told apart on 8 questions", lines)
 
@@ -213,6 +218,13 @@ def test_the_command_that_sweeps(tmp_path: Path) -> None:
     lines = "\n".join(line.rstrip() for line in shown.splitlines())
     (printed,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("at k = 3")]
     assert printed.rstrip() in lines
+
+
+def test_the_commands_that_say_why(tmp_path: Path) -> None:
+    before = "surrecall apply && surrecall seed && surrecall evaluate -k 1,3,5\n"
+    shown = shell(before + DIAGNOSIS[0], tmp_path, SURREAL_URL="surrealkv://recall.db")
+    assert re.search(r"^refund_request +1 +- +1 +4 +ranking", shown, re.MULTILINE)
+    assert re.search(r"^ranking +3 +2 +hybrid-weights", shown, re.MULTILINE)
 
 
 def test_the_table_of_the_demo() -> None:
@@ -257,7 +269,9 @@ def test_the_toml_blocks(tmp_path: Path) -> None:
     (tmp_path / "surrecall.toml").write_text(project)
     assert _settings.read_project_file(tmp_path).database == tomllib.loads(project)["database"]
     shipped = _retrievers.parse((ROOT / "surql/corpus/retrievers.toml").read_text())
-    assert _retrievers.parse(registry)[0] in shipped
+    (printed,) = _retrievers.parse(registry)
+    # its stages are told of in docs/diagnosis.md
+    assert printed in [dataclasses.replace(one, stages=()) for one in shipped]
 
 
 def test_the_folders_it_names_exist() -> None:

@@ -105,7 +105,7 @@ FORMS = {
     "beir": {"a_run": RUN, "a_tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t2\nq2\td3\t1\nq3\td4\t1\n"},
     "json": {
         "a_jsonl": '{"question": "q1", "ranking": ["d2", "d9"]}\n{"question": "q2", "ranking": ["d9", "d3"]}\n'
-        '{"question": "q9", "ranking": ["d1"]}\n{"question": "q3", "ranking": []}\n',
+        '{"question": "q9", "ranking": ["d1"]}\n',
         "b_jsonl": "\n".join(
             json.dumps({"question": question, "document": document, "grade": grade})
             for question, document, grade in (("q1", "d1", 1), ("q1", "d2", 2), ("q2", "d3", 1), ("q3", "d4", 1))
@@ -203,7 +203,7 @@ def test_the_command(tmp_path: Path) -> None:
 def test_repeats_are_counted(pure: Database, tmp_path: Path) -> None:
     told = scored(pure, tmp_path, a_run="q1 Q0 d9 1 3 x\nq1 Q0 d9 2 2 x\nq1 Q0 d1 3 1 x\n", b_qrels="q1 0 d1 1\n")
     assert [row["repeats"] for row in told.means] == [0, 1]
-    assert told.warnings == ["1 documents stand in a ranking more than once; only the first sighting counts"]
+    assert told.warnings == ["1 repeat of a document in a ranking; only the first sighting counts"]
 
 
 def test_a_form_that_is_named(tmp_path: Path) -> None:

@@ -46,6 +46,11 @@ class Definition:
         return f"{self.kind} {self.name}" + (f" of table {self.table}" if self.table else "")
 
     @property
+    def is_view(self) -> bool:
+        """Whether it is a table that is made from another, so it has to go before that one."""
+        return self.kind == "table" and " AS SELECT " in self.text
+
+    @property
     def is_watch(self) -> bool:
         """Whether it is an event that an ingest policy put on a table of the user's."""
         return self.kind == "event" and self.is_marked and self.name.startswith(_WATCH)

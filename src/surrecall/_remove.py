@@ -54,7 +54,7 @@ def plan(database: Database) -> Plan:
     removals = [
         Removal(found.label, f"REMOVE TABLE {_quoting.identifier(found.name)}", _inventory.rows(database, found.name))
         # a view before the table it is of
-        for found in sorted(tables, key=lambda found: " AS SELECT " not in found.text)
+        for found in sorted(tables, key=lambda found: not found.is_view)
     ]
     removals += [Removal(found.label, f"REMOVE FUNCTION fn::{found.name}") for found in functions]
     removals += [Removal(f"API {path}", f"REMOVE API {_quoting.text(path)}") for path in _inventory.apis(database)]

@@ -18,8 +18,7 @@ _ANY_QUESTION = "RETURN (SELECT VALUE id FROM question LIMIT 1).len() > 0"
 # how the comment of fn::corpus_names begins
 _NAMES_MARK = "surrecall: {table: of the documents"
 _LEFT_ALONE = "is not what surql/corpus defines, and apply leaves it alone"
-# what a table that is a view has in its definition, and whether it is not what the history gives
-_VIEW = re.compile(r" AS SELECT ")
+# whether the view is not what the history gives
 _STALE = "RETURN fn::check_trend()"
 _LABELLED = re.compile(r"record<([^>|]+)>")
 # tables whose rows are made from files, how they are read, and what is said where they differ
@@ -113,7 +112,7 @@ def _renew_views(database: Database, files: Sequence[_files.SourceFile], wanted:
     """
     there = _inventory.functions_and_tables(database)
     for label, view in wanted.items():
-        if view.is_ours and _VIEW.search(view.text):
+        if view.is_ours and view.is_view:
             stale = there[label].text != view.text or database.value(_STALE)
             text = next(file.text for file in files if f"DEFINE TABLE IF NOT EXISTS {view.name} " in file.text)
             if stale:

@@ -66,21 +66,25 @@ def follow(database: Database, start: datetime | None, timeout: float | None, wa
     """
     start = start or database.value(_NOW)
     deadline = None if timeout is None else time.monotonic() + timeout
-    newest, told = start, set()
+    newest, told, first = start, set(), True
     with _woken(database) as (wake, pause):
         while True:
             try:
-                found = database.value(_SINCE, since=max(start, newest - _LATEST))
+                found = database.value(_SINCE, since=newest - _LATEST)
             except DatabaseError as error:
                 database = _again(database, error, deadline, warn)
                 continue
             rows = [("evaluation", row, row["finished"]) for row in found["evaluations"]]
             rows += [("alert", row, row["at"]) for row in found["alerts"]]
             for kind, row, at in sorted(rows, key=lambda one: (one[2], one[0] == "evaluation")):
-                if str(row["id"]) not in told:
-                    told.add(str(row["id"]))
-                    newest = max(newest, at)
+                if str(row["id"]) in told:
+                    continue
+                told.add(str(row["id"]))
+                newest = max(newest, at)
+                # one that is dated before, but was not there at the first look, was written by a transaction that ended since
+                if at >= start or not first:
                     yield News(kind, _render.jsonable(row))
+            first = False
             left = pause if deadline is None else min(pause, deadline - time.monotonic())
             if left <= 0:
                 return

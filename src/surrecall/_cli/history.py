@@ -27,7 +27,7 @@ RETURN {
 };
 """
 _STEPS = "RETURN fn::history_steps($runs)"
-_COLUMNS = ("at", "set", "retriever", "k", "rel", "recall", "rr", "ndcg", "questions", "errors", "state", "note")
+_COLUMNS = ("at", "set", "retriever", "k", "rel", "recall", "rr", "ndcg", *_render.TOOK, "questions", "errors", "state", "note")
 # more would push the figures out of sight
 _LISTED = 5
 # the table has no room for more; --json has all
@@ -45,6 +45,8 @@ def history(
     as_json: Json = False,
 ) -> None:
     """Read the history, newest first: one row a retriever and cutoff of every evaluation.
+
+    `median` and `95th` are milliseconds a question, inside the database, where a retriever was asked here.
 
     Below it is said on how many questions the figures stand, by how much one label moves them, and what the newest of these
     evaluations can tell. With --by each run is read by class of question, from its stored answers; a run that was written by
@@ -85,7 +87,8 @@ def _shown(row: dict[str, Any], rows: list[dict[str, Any]], failed: list[RecordI
     """A run as the table has it: what is the same for all of them, or nothing to speak of, is left blank."""
     same = {name for name in ("set", "rel") if len({other.get(name) for other in rows}) == 1}
     shown = {name: value for name, value in row.items() if name not in same}
-    return shown | {"errors": row.get("errors") or None, "state": "failed" if row.get("evaluation") in failed else None}
+    took = _render.took({"median": row.get("median_ms"), "p95": row.get("p95_ms")})
+    return shown | took | {"errors": row.get("errors") or None, "state": "failed" if row.get("evaluation") in failed else None}
 
 
 def _evaluations(rows: list[dict[str, Any]]) -> list[str]:

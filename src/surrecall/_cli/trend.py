@@ -17,7 +17,7 @@ from surrecall._errors import UsageError
 # a century: more is a typing error
 _MOST_DAYS = 36_500
 _DAYS = 30
-_COLUMNS = ("day", "retriever", "value", "runs", "questions", "labels", "changed")
+_COLUMNS = ("day", "retriever", "value", "ms", "runs", "questions", "labels", "changed")
 
 
 class TrendBy(StrEnum):
@@ -104,6 +104,7 @@ def _show(context: Context, told: dict[str, Any]) -> None:
         row
         | {
             by or "class": class_name(row.get("class")) if by else None,
+            "ms": row.get("median_ms"),
             "labels": (row.get("golden_set") or "")[:8] or None,
             "changed": ", ".join(row["changed"]) or (None if row["known"] else "not known"),
         }

@@ -241,7 +241,7 @@ def _refuse_difference(database: Database, snapshot: Reader) -> None:
 @contextmanager
 def _undone_on_failure(database: Database, tables: Sequence[str], *, resumed: bool) -> Iterator[None]:
     """Put definitions, registry and rows back as they were when what is done inside fails."""
-    before = _inventory.everything(database)
+    before, paths = _inventory.everything(database), _inventory.apis(database)
     registry = database.table("retriever")
     retrievers = database.value("SELECT * FROM retriever") if f"table {registry}" in before else []
     try:
@@ -251,6 +251,8 @@ def _undone_on_failure(database: Database, tables: Sequence[str], *, resumed: bo
             # what a load that was cut off had stored stays: loading it again finishes that
             if not resumed:
                 _undo(database, before, retrievers, tables)
+                for path in set(_inventory.apis(database)) - set(paths):
+                    database.run_as_written(f"REMOVE API {_quoting.text(path)}")
         except SurrecallError:
             # the database went away; check names the import, and loading the same file again finishes it
             pass
@@ -268,7 +270,7 @@ def _undo(
                 pass
     after = _inventory.everything(database)
     new = [definition for label, definition in after.items() if label not in before]
-    for definition in sorted(new, key=lambda definition: _ORDER.index(definition.kind)):
+    for definition in sorted(new, key=lambda definition: (_ORDER.index(definition.kind), not definition.is_view)):
         statement = _REMOVE[definition.kind].format(_quoted(definition), _quoting.identifier(definition.table or ""))
         if definition.table is None or f"table {definition.table}" in before:
             database.run_as_written(statement)
