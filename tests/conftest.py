@@ -34,6 +34,18 @@ _ON_BOTH = {
     "test_slices",
     "test_view",
 }
+# of these it is the loading that takes long, and a whole collection is loaded into one engine
+_ON_ONE = {"test_scifact_": "server", "test_cranfield_": "embedded"}
+# what takes longest begins first, so that no worker is left with it at the end
+_LONGEST = (
+    "test_real_collections",
+    "test_data_in",
+    "test_readme",
+    "test_import_run",
+    "test_adopt",
+    "test_ingest",
+    "test_round_trip",
+)
 _SERVER = pytest.StashKey[Server]()
 
 
@@ -73,18 +85,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of what only moves and shows data, each case runs on one of the engines, always the same, unless both are asked for."""
+    places = {name: place for place, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
     if len(engines(config)) < 2 or os.environ.get("SURRECALL_TEST_ENGINES") == "both":
         return
-    moving = [item for item in items if item.path.stem not in _ON_BOTH and "cases" not in item.path.parts]
-    left_out = [item for item in moving if _is_the_other_s(item.nodeid)]
+    left_out = [item for item in items if _is_the_other_s(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
 
 
-def _is_the_other_s(nodeid: str) -> bool:
-    engine = _ENGINE.search(nodeid)
-    return engine is not None and ("embedded", "server")[zlib.crc32(_ENGINE.sub("", nodeid).encode()) % 2] != engine[0]
+def _is_the_other_s(item: pytest.Item) -> bool:
+    """Whether a case belongs to the engine that this one is not of."""
+    engine = _ENGINE.search(item.nodeid)
+    if engine is None:
+        return False
+    for name, only in _ON_ONE.items():
+        if item.name.startswith(name):
+            return engine[0] != only
+    if item.path.stem in _ON_BOTH or "cases" in item.path.parts:
+        return False
+    return ("embedded", "server")[zlib.crc32(_ENGINE.sub("", item.nodeid).encode()) % 2] != engine[0]
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CaseFile | None:

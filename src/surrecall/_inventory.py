@@ -18,6 +18,7 @@ _MARK = "surrecall: "
 API = "/surrecall/"
 # what a trial defines and takes away again
 PROBE = ("retriever_probe_", "sweep_probe_", "ann_probe_", "advise_probe_")
+_TOP = {"functions": "function", "analyzers": "analyzer", "tables": "table"}
 _PARTS = {"fields": "field", "events": "event", "indexes": "index"}
 # events that a policy puts on the user's tables, and takes off
 _WATCH = "surrecall_"
@@ -64,7 +65,7 @@ class Definition:
 
 def functions_and_tables(database: Database) -> dict[str, Definition]:
     """Functions and tables by label."""
-    return _top(database, ("functions", "function"), ("tables", "table"))
+    return of_kind(_top(database), "function", "table")
 
 
 def apis(database: Database) -> list[str]:
@@ -73,17 +74,17 @@ def apis(database: Database) -> list[str]:
     return [one["path"] for one in told if str(one["path"]).startswith(API)]
 
 
-def analyzers(database: Database) -> dict[str, Definition]:
-    """Analyzers by label."""
-    return _top(database, ("analyzers", "analyzer"))
-
-
 def everything(database: Database) -> dict[str, Definition]:
     """Functions, analyzers and tables by label, the tables with their fields, events and indexes."""
-    found = functions_and_tables(database) | analyzers(database)
-    for table in [definition for definition in found.values() if definition.kind == "table"]:
+    found = _top(database)
+    for table in of_kind(found, "table").values():
         found |= {part.label: part for part in _parts(database, table)}
     return found
+
+
+def of_kind(found: dict[str, Definition], *kinds: str) -> dict[str, Definition]:
+    """Those of some kinds, by label."""
+    return {label: definition for label, definition in found.items() if definition.kind in kinds}
 
 
 def rows(database: Database, table: str) -> int:
@@ -105,24 +106,27 @@ def _parts(database: Database, table: Definition) -> list[Definition]:
     return [
         Definition(kind, part, text, table.name, marked, marked)
         for group, kind in _PARTS.items()
+        for marks in [_marked(told[group])]
         for part, text in texts[group].items()
-        for marked in [_is_marked(told[group], part)]
+        for marked in [part in marks]
     ]
 
 
-def _top(database: Database, *groups: tuple[str, str]) -> dict[str, Definition]:
+def _top(database: Database) -> dict[str, Definition]:
+    """Functions, analyzers and tables by label."""
     texts, told = database.run_as_written("INFO FOR DB; INFO FOR DB STRUCTURE;")
     names = database.settings.names
     ours = {names.get(name, name).removeprefix("fn::") for name in (*_names.TABLES, *_files.our_functions())}
     found = [
         Definition(kind, name, text, None, marked, marked and (name in ours or name.startswith(PROBE)))
-        for group, kind in groups
+        for group, kind in _TOP.items()
+        for marks in [_marked(told[group])]
         for name, text in texts[group].items()
-        for marked in [_is_marked(told[group], name)]
+        for marked in [name in marks]
     ]
     return {definition.label: definition for definition in found}
 
 
-def _is_marked(structure: list[dict[str, Any]], name: str) -> bool:
-    """Whether the COMMENT of a definition names surrecall."""
-    return any(one["name"] == name and str(one.get("comment") or "").startswith(_MARK) for one in structure)
+def _marked(structure: list[dict[str, Any]]) -> set[str]:
+    """The names of definitions whose COMMENT names surrecall."""
+    return {one["name"] for one in structure if str(one.get("comment") or "").startswith(_MARK)}

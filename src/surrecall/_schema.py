@@ -71,14 +71,14 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
     files = [file for file in _files.load(project) if Path(file.name).stem not in leave_out]
     with scratch(files) as reference:
         reference_definitions = _inventory.everything(reference)
-        wanted, needed = _inventory.functions_and_tables(reference), _inventory.analyzers(reference)
+    wanted = _inventory.of_kind(reference_definitions, "function", "table")
     _require_written_names(project)
     require_corpus(database, None, _names.of_project(project))
     before = _inventory.everything(database)
     _refuse_another_corpus(database, reference_definitions, before)
-    _refuse_clashes(wanted, _inventory.functions_and_tables(database))
+    _refuse_clashes(wanted, before)
     # an index over rows that are there is built outside the transaction, where an analyzer of the transaction does not exist yet
-    early = [found for name, found in needed.items() if name not in _inventory.analyzers(database)]
+    early = [found for name, found in _inventory.of_kind(reference_definitions, "analyzer").items() if name not in before]
     for analyzer in early:
         database.run_as_written(analyzer.text.replace("DEFINE ANALYZER", "DEFINE ANALYZER IF NOT EXISTS", 1))
     try:
@@ -91,8 +91,9 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
             f"the database refused the schema, nothing was changed: {error.message}",
             error.hint or "mend what it names; surrecall check compares the database with the files",
         ) from error
-    _renew_views(database, files, wanted)
     after = _inventory.everything(database)
+    if _renew_views(database, files, wanted, after):
+        after = _inventory.everything(database)
     ours = [definition for definition in wanted.values() if definition.is_ours]
     return Applied(
         files=len(files),
@@ -104,19 +105,26 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
     )
 
 
-def _renew_views(database: Database, files: Sequence[_files.SourceFile], wanted: dict[str, _inventory.Definition]) -> None:
-    """Make a view anew that is not what its file defines, or not what its rows give.
+def _renew_views(
+    database: Database,
+    files: Sequence[_files.SourceFile],
+    wanted: dict[str, _inventory.Definition],
+    there: dict[str, _inventory.Definition],
+) -> bool:
+    """Make a view anew that is not what its file defines, or not what its rows give; whether there was one.
 
     The engine can't replace a view that holds rows, nor remove and define it in one transaction. Nothing is lost in between: it
     is worked out from rows that stay.
     """
-    there = _inventory.functions_and_tables(database)
+    renewed = False
     for label, view in wanted.items():
         if view.is_ours and view.is_view:
             stale = there[label].text != view.text or database.value(_STALE)
             text = next(file.text for file in files if f"DEFINE TABLE IF NOT EXISTS {view.name} " in file.text)
             if stale:
                 database.run_as_written(f"REMOVE TABLE {_quoting.identifier(view.name)}; {text}")
+                renewed = True
+    return renewed
 
 
 def _require_written_names(project: Path) -> None:
@@ -172,7 +180,14 @@ def scratch(files: list[_files.SourceFile], names: _names.Names | None = None) -
     Raises SchemaError with file and line when one of them does not load.
     """
     with Database(Settings(url="mem://", names=names or {})) as reference:
-        for file in files:
+        try:
+            reference.run_as_written(f"BEGIN;\n{_files.joined(files)}\nCOMMIT;")
+        except SurrecallError:
+            # nothing of it is there; which file it was shows one by one
+            one_by_one = files
+        else:
+            one_by_one = []
+        for file in one_by_one:
             try:
                 reference.run_as_written(file.text)
             except SurrecallError as error:
