@@ -164,6 +164,8 @@ def test_the_command_line_explains(seeded: Run) -> None:
     assert "refund_request: ranking: at 4, below k = 3; lexical -, vector 1, fused 4; try hybrid-weights" in shown
     assert "back 2.46" in shown
     assert json.loads(seeded("explain", "money_back", "-k", "3", "--json").stdout)["retriever"] == "hybrid"
+    refused = seeded("explain", "nosuch", "-r", "hybrid", code=4).stderr
+    assert "no question has the id or text 'nosuch', and free text has no vector for hybrid" in refused
     assert "no label is known for it" in seeded("explain", "too many requests", "-r", "bm25", "-k", "3").stdout
 
 

@@ -566,9 +566,15 @@ def test_an_evaluation_of_very_many_questions_is_not_held_up_by_its_alerts(schem
     with running(schema, now):
         schema.run("CREATE eval_run CONTENT { retriever: 'one', k: 5, questions: 20, recall: 0, evaluation: $now }", now=now)
     schema.run("OPTION IMPORT; UPDATE $now SET questions = array::range(0, 5001), golden_set = 'another'", now=now)
-    # what stands in the history is judged, the rest is the gate's
+    floor(schema, "class-drop", by="kind", **{"class": ""}, drop=0)
+    # what stands in the history is judged, the rest is the gate's; what the next one could fall from has to have been judged
+    alerts = schema.value("RETURN fn::evaluation_alerts($now)", now=now)
+    assert [(row["floor"], row["dropped"]) for row in alerts] == [("class-drop", True), ("drop", True), ("minimum", False)]
+    assert "was not judged, with so many questions" in alerts[0]["sentence"]
+    assert [row["holds"] for row in gate(schema, evaluations=[now])["floors"]] == [False, False, False, False]
+    # a first one has nothing to fall from, and serves the next
+    schema.run("OPTION IMPORT; DELETE eval_alert; DELETE evaluation WHERE id != $now", now=now)
     assert [row["floor"] for row in schema.value("RETURN fn::evaluation_alerts($now)", now=now)] == ["minimum"]
-    assert [row["holds"] for row in gate(schema, evaluations=[now])["floors"]] == [False, False, False]
 
 
 def test_documentation_of_every_part_is_there() -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,8 @@ def test_proposed_floors_are_rounded_down_kept_and_hold(help_centre: Database, t
     assert (len(proposal.written), proposal.kept) == (3, [])
     assert help_centre.value("RETURN eval_floor:`hybrid-recall-3`.minimum") == 0.83
     assert help_centre.value("RETURN fn::gate({}).holds")
+    with pytest.raises(UsageError, match=r"has no run of bm25 at k = 7; it has bm25, vector, hybrid at 1, 3"):
+        _propose.propose(help_centre, folder, evaluation, {"k": [7], "retrievers": ["bm25"]})
     # 0.29 is stored as a little less
     row = {"retriever": "x", "k": 1, "set": "default", "recall": 0.29, "ndcg": 0.0}
     rows = help_centre.value("RETURN fn::floors_of_run($run, ['recall', 'ndcg', 'hit'])", run=row)
@@ -366,6 +369,30 @@ def test_alerts_come_as_they_happen(help_centre: Database) -> None:
     # each once, and not at that next look
     assert sorted(kind for kind, _ in seen) == ["alert", "evaluation"]
     assert max(at for _, at in seen) - finished < 4
+
+
+def test_an_alert_that_is_dated_before_the_first_look_and_seen_after_it_is_told(help_centre: Database) -> None:
+    """A row takes the time at which its transaction wrote it, and is seen when that one ends."""
+    broken_floor(help_centre)
+    evaluate(help_centre, Options([3], ["hybrid"]))
+    start = help_centre.value("RETURN time::now()")
+    late = "CREATE eval_alert SET at = $at, evaluation = (SELECT VALUE id FROM evaluation)[0], floor = 'late', sentence = 'late'"
+    looks: list[str] = []
+
+    class Watched:
+        """The database, into which an alert comes after the first look."""
+
+        settings = help_centre.settings
+
+        def value(self, statement: str, **given: Any) -> Any:
+            found = help_centre.value(statement, **given)
+            if not looks:
+                help_centre.run(late, at=start - timedelta(seconds=1))
+            looks.append(statement)
+            return found
+
+    told = [news.row["sentence"] for news in _watch.follow(Watched(), start, 1.0, lambda _: None)]  # type: ignore[arg-type]
+    assert told == ["late"]
 
 
 def test_the_page_is_true(tmp_path: Path) -> None:

@@ -85,6 +85,15 @@ def test_both_stand_beside_the_quality(seeded: Run) -> None:  # noqa: F811
     assert len(head) <= 80
     rows = json.loads(seeded("evaluate", "-k", "3", "--json").stdout)["latency"]
     assert [row["retriever"] for row in rows] == ["bm25", "vector", "hybrid"]
+    # and stays in the history
+    newest = json.loads(seeded("history", "--json", "--limit", "3").stdout)
+    kept = {(row["retriever"], row["k"]): (row["median_ms"], row["p95_ms"]) for row in newest}
+    assert kept == {(row["retriever"], row["k"]): (row["median"], row["p95"]) for row in rows}
+    head = seeded("history", "-r", "bm25").stdout.splitlines()[0]
+    assert "median  95th" in head
+    assert len(head) <= 80
+    (point,) = json.loads(seeded("trend", "-r", "bm25", "-k", "3", "--json").stdout)["rows"]
+    assert 0 < point["median_ms"] <= max(row["p95"] for row in rows) * 100
     compared = seeded("compare", "bm25", "hybrid").stdout
     assert "side    asked for  median" in compared
     told = json.loads(seeded("compare", "bm25", "hybrid", "--json").stdout)["comparisons"][0]

@@ -181,6 +181,14 @@ def test_what_reads_answers_says_that_they_were_pruned(old: tuple[Database, Reco
     assert {row["runs"] for row in told["rows"]} == {1}
     assert told["warnings"] == ["1 run without all answers (written by hand, or pruned), so without classes"]
     assert {row["runs"] for row in database.value("RETURN fn::trend({ retriever: 'bm25' }).rows")} == {2}
+    # a class, or a cutoff of its own, can't be judged by what is left
+    row = database.value("SELECT * OMIT questions FROM ONLY $id", id=first)
+    floor = {"name": "f", "retriever": "bm25", "metric": "recall", "k": 3, "set": "default", "minimum": 0.0, "baseline": "last"}
+    for entries, holds in (({}, True), ({"by": "source", "class": "human"}, False), ({"k": 2}, False)):
+        verdict = database.value("RETURN fn::floor_verdict($floor, $row, NONE, NONE)", floor=floor | entries, row=row)
+        assert (verdict["holds"], "whose answers were pruned" in str(verdict["reasons"])) == (holds, not holds)
+    with pytest.raises(SurrecallError, match="evaluation"):
+        database.run("CREATE eval_baseline SET name = 'main', evaluation = $id", id=first)
     assert "of its answers were pruned" in database.value("RETURN fn::evaluation_warnings($id)", id=first)[0]
 
 

@@ -278,6 +278,8 @@ def test_days_count_today(schema: Database) -> None:
         ({"zone": "Europe/Berlin"}, "the database knows no zones by name"),
         ({"zone": "+2"}, "a zone is an offset from UTC such as +02:00"),
         ({"zone": "+19:00"}, "no zone is more than 14 hours from UTC"),
+        ({"since": "2026-03-29", "until": "2026-03-29"}, "since is before until, and no day lies between"),
+        ({"set": "defualt"}, "no run of a golden set named defualt; there are: default; did you mean default?"),
         ({"retriever": "hybird"}, "no run of a retriever named hybird; there are: hybrid; did you mean hybrid?"),
     ],
 )

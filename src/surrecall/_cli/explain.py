@@ -8,7 +8,7 @@ import typer
 
 from surrecall import _diagnosis, _render
 from surrecall._cli._app import Context, Json, command, cutoffs
-from surrecall._cli._question import find_question, vector_of
+from surrecall._cli._question import as_free_text, find_question, vector_of
 from surrecall._cli._resolution import say
 from surrecall._errors import UsageError
 
@@ -39,7 +39,8 @@ def explain(
         found = find_question(database, question)
         asked: Any = found if found is not None and vector is None else {"text": question, "embedding": vector_of(vector)}
         name = retriever or _diagnosis.last_retriever(database)
-        told = _diagnosis.diagnose(database, name, asked, cut[0], depth)
+        with as_free_text(question, name, without_vector=found is None and vector is None):
+            told = _diagnosis.diagnose(database, name, asked, cut[0], depth)
     if as_json:
         _render.print_json(context.out, told)
         return

@@ -8,8 +8,8 @@ import typer
 
 from surrecall import _render
 from surrecall._cli._app import Context, Json, command, cutoffs
-from surrecall._cli._question import find_question, vector_of
-from surrecall._errors import DataError, SurrecallError, UsageError
+from surrecall._cli._question import as_free_text, find_question, vector_of
+from surrecall._errors import UsageError
 
 _RETRIEVE = """
 LET $ranking = fn::ranking($retriever, $question, $k);
@@ -42,15 +42,8 @@ def retrieve(
         found = find_question(database, question)
         known = found is not None and vector is None
         asked: Any = found if known else {"text": question, "embedding": vector_of(vector)}
-        try:
+        with as_free_text(question, retriever, without_vector=not known and vector is None):
             rows = database.value(_RETRIEVE, retriever=retriever, question=asked, k=depths[0], title=_title(context))
-        except SurrecallError as error:
-            if known or vector is not None or error.statement is None or isinstance(error, UsageError):
-                raise
-            raise DataError(
-                f"no question has the id or text {question!r}, and free text has no vector for {retriever} ({error.message})",
-                "surrecall questions lists the golden set; or give --vector",
-            ) from error
     if as_json:
         _render.print_json(context.out, rows)
     elif rows:
