@@ -110,6 +110,34 @@ def home(pytestconfig: pytest.Config, engine: str, tmp_path: Path) -> Iterator[H
         yield Home(database, project)
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_pieces_of_a_text_come_with_what_says_so(empty: Database, tmp_path: Path, form: str) -> None:
+    corpus = Corpus("paper", "abstract", None, parent="book", position="part")
+    _init.init(tmp_path, corpus)
+
+    def imported(*rows: tuple[str, str, Any, Any]) -> ImportedDocuments:
+        path = tmp_path / f"docs.{form}"
+        names = ("id", "text", "Book", "part")
+        table = [names, *((name, text, book, "" if part is None else part) for name, text, book, part in rows)]
+        lines = [dict(zip(names, row, strict=True)) for row in rows]
+        path.write_text(objects(*lines) if form == "jsonl" else sheet([list(row) for row in table]), encoding="utf-8")
+        return import_documents(empty, tmp_path, corpus, DocumentOptions(path, form, Names()))
+
+    rows = [("a", "one", "manual", 1), ("b", "two", "manual", 2), ("c", "three", None, None)]
+    assert (imported(*rows).documents, imported(*rows).documents_there) == (3, 3)
+    stored = empty.value("SELECT record::id(id) AS id, book, part FROM paper ORDER BY id")
+    assert [(row["id"], row["book"], row["part"]) for row in stored] == [
+        ("a", "manual", 1),
+        ("b", "manual", 2),
+        ("c", None, None),
+    ]
+    assert empty.value("RETURN fn::document_neighbours(paper:a)") == [RecordID("paper", "b")]
+    with pytest.raises(DataError, match="part is no whole number"):
+        imported(("d", "four", "manual", "x"))
+    with pytest.raises(DataError, match="is there with another part"):
+        imported(("a", "one", "manual", 3))
+
+
 @pytest.fixture
 def filled(home: Home) -> Home:
     """Five documents and two questions, one label each."""

@@ -120,6 +120,21 @@ def _evidence(kind: str, label: dict[str, Any]) -> None:
             assert ranks == {"lexical": 4, "vector": 4, "fused": 4}
 
 
+def test_a_heading_that_was_cut_off_from_its_text(help_centre: Database) -> None:
+    """What it heads stands in another piece, and which one need not be known."""
+    help_centre.run(
+        "CREATE article:heading SET title = 'Refunds abroad', content = ' Refunds abroad \n', embedding = [0f, 0, 0, 1];"
+        "CREATE question:heading SET text = 'abroad', embedding = [1f, 0, 0, 0], relevant = [article:heading]"
+    )
+    (label,) = _diagnosis.diagnose(help_centre, "vector", RecordID("question", "heading"), 2)["labels"]
+    assert (label["verdict"]["kind"], label["verdict"]["why"]) == ("chunk-boundary", "it holds its title and nothing more")
+    assert label["evidence"]["heading"] is True
+    # nothing of it where there is text too
+    help_centre.run("UPDATE article:heading SET content = 'Refunds abroad take a week'")
+    (label,) = _diagnosis.diagnose(help_centre, "vector", RecordID("question", "heading"), 2)["labels"]
+    assert (label["verdict"]["kind"], label["evidence"]["heading"]) == ("ranking", False)
+
+
 def test_what_is_found_has_no_verdict(planted: Database) -> None:
     (label,) = _diagnosis.diagnose(planted, "hybrid", RecordID("question", "ranking"), 5)["labels"]
     assert label["rank"] == 4

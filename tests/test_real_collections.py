@@ -20,7 +20,19 @@ import pytrec_eval
 from surrealdb import RecordID
 
 from conftest import ROOT, fresh_settings
-from surrecall import Database, Evaluation, Options, _adopt, _collection, _import_questions, _import_run, _ingest, _init, evaluate
+from surrecall import (
+    Database,
+    Evaluation,
+    Options,
+    _adopt,
+    _collection,
+    _diagnosis,
+    _import_questions,
+    _import_run,
+    _ingest,
+    _init,
+    evaluate,
+)
 from surrecall._corpus import Corpus
 from surrecall._export import runs as export_runs
 from surrecall._export.output import Output
@@ -268,6 +280,28 @@ def test_documentation_figures(documentation: Loaded) -> None:
     hybrid = documentation.runs["hybrid", 10]["ndcg"]
     assert hybrid > documentation.runs["bm25", 10]["ndcg"]
     assert hybrid > documentation.runs["vector", 10]["ndcg"]
+
+
+def every_miss_has_a_kind(loaded: Loaded) -> None:
+    told = _diagnosis.misses(loaded.database, loaded.evaluation.row["id"], "hybrid", 10, None, lambda _done, _all: None)
+    kinds = loaded.database.value("RETURN fn::miss_kinds().kind")
+    assert {row["kind"] for row in told["rows"]} <= set(kinds)
+    # as many as the stored answers say: labels that are not among the first ten
+    missed = loaded.database.value(
+        "SELECT VALUE labels.map(|$label| ranking.find_index($label.document) ?? 100).filter(|$at| $at >= 10).len() "
+        "FROM eval_answer WHERE evaluation = $evaluation AND retriever = 'hybrid'",
+        evaluation=loaded.evaluation.row["id"],
+    )
+    assert told["summary"]["missed"] == len(told["rows"]) == sum(missed) > 0
+    assert sum(row["labels"] for row in told["summary"]["kinds"]) == sum(missed)
+
+
+def test_scifact_every_miss_of_the_fusion_has_a_kind(scifact: Loaded) -> None:
+    every_miss_has_a_kind(scifact)
+
+
+def test_documentation_every_miss_of_the_fusion_has_a_kind(documentation: Loaded) -> None:
+    every_miss_has_a_kind(documentation)
 
 
 # the grades of Cranfield are 1 to 4; by hand all 225 questions

@@ -128,6 +128,11 @@ class Corpus:
         return next((name for name in self.texts if name != self.title), self.texts[0])
 
     @property
+    def pieces(self) -> tuple[str, str] | None:
+        """The fields that say of which text a document is a piece, and which piece; None where documents stand alone."""
+        return None if self.parent is None or self.position is None else (self.parent, self.position)
+
+    @property
     def analyzer_name(self) -> str:
         """The analyzer of the full-text index."""
         return self.analyzer or f"{_plain(self.table)}_text"

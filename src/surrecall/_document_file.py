@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ class Entry:
     vector: list[float] | None
     # whether the row says that the document goes; it has no text then
     delete: bool = False
+    # which text it is a piece of, and which piece, by the fields of the corpus
+    piece: dict[str, Any] = field(default_factory=dict)
 
 
 def read(
@@ -48,9 +50,11 @@ def read(
     left_out: dict[str, None] | None = None,
     *,
     deletes: bool = False,
+    pieces: tuple[str, str] | None = None,
 ) -> list[Entry]:
     """All documents of a file, each id once; fields that are none of `names` are left out, and their names put into `left_out`.
 
+    `pieces` are the fields of a document that say of which text it is a piece, and which piece: columns of the same names.
     With `deletes` a row whose field `delete` is true says that the document goes, and needs no text.
 
     Raises DataError for a header that can't be made out, UsageError for a name of `names` that no row has.
@@ -65,6 +69,7 @@ def read(
     columns = {name: () if given[name] else aliases for name, aliases in usual.items()}
     columns = {given[name] or name: aliases for name, aliases in columns.items()}
     columns |= {_DELETE: ()} if deletes else {}
+    columns |= dict.fromkeys(pieces or (), ())
     rows = _tabular.read(path, form, _renamed(columns), faults, strict=False, left_out=left_out)
     called = {name: _tabular.canonical(given[name] or name) for name in given}
     for name, wanted in given.items():
@@ -73,7 +78,7 @@ def read(
     entries: dict[Any, Entry] = {}
     for row in rows:
         try:
-            entry = _entry(row, called)
+            entry = _entry(row, called, pieces)
         except Fault as fault:
             faults.add(path, row.line, str(fault), row.content)
             continue
@@ -89,7 +94,7 @@ def _renamed(columns: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     return {_tabular.canonical(name): tuple(_tabular.canonical(alias) for alias in aliases) for name, aliases in columns.items()}
 
 
-def _entry(row: _tabular.Row, called: dict[str, str]) -> Entry:
+def _entry(row: _tabular.Row, called: dict[str, str], pieces: tuple[str, str] | None) -> Entry:
     name = row.name(called["id"])
     if name is None:
         raise Fault("no id" if called["id"] not in row.fields else "the id is neither a text nor a whole number of 64 bits")
@@ -103,7 +108,23 @@ def _entry(row: _tabular.Row, called: dict[str, str]) -> Entry:
     if not (text or "").strip() and not (title or "").strip():
         raise Fault("an empty document")
     given = row.fields.get(called["vector"])
-    return Entry(row.line, row.content, name, text or "", title or None, None if given is None else _vector(given))
+    own = None if given is None else _vector(given)
+    return Entry(row.line, row.content, name, text or "", title or None, own, piece=_piece(row, pieces))
+
+
+def _piece(row: _tabular.Row, pieces: tuple[str, str] | None) -> dict[str, Any]:
+    if pieces is None:
+        return {}
+    given = {name: row.fields.get(_tabular.canonical(name)) for name in pieces}
+    parent, position = pieces
+    if given[position] not in (None, ""):
+        number = _tabular.number(given[position])
+        if not isinstance(number, int):
+            raise Fault(f"{position} is no whole number")
+        given[position] = number
+    if isinstance(given[parent], dict | list):
+        raise Fault(f"{parent} is neither a text nor a number")
+    return {name: value for name, value in given.items() if value not in (None, "")}
 
 
 def _vector(given: Any) -> list[float]:

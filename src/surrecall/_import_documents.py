@@ -77,7 +77,7 @@ def import_documents(
         )
     faults = Faults()
     left_out: dict[str, None] = {}
-    entries = _document_file.read(options.path, options.form, options.names, corpus.body, faults, left_out)
+    entries = _document_file.read(options.path, options.form, options.names, corpus.body, faults, left_out, pieces=corpus.pieces)
     faults.raise_if_any()
     if "delete" in left_out:
         raise DataError(
@@ -94,7 +94,7 @@ def import_documents(
     known = _ids.resolve(database, corpus.table, [entry.name for entry in entries]) if corpus.table in tables else {}
     rows = [(entry, row_of(corpus, options, entry, known.get(entry.name, []), titled, vectors, faults)) for entry in entries]
     faults.raise_if_any()
-    fields = [corpus.body, *([titled] if titled else []), *([corpus.vector] if corpus.vector else [])]
+    fields = [corpus.body, *([titled] if titled else []), *([corpus.vector] if corpus.vector else []), *(corpus.pieces or ())]
     fresh = [row for _, row in rows]
     fillings: list[_ingest.Filling] = []
     if corpus.table in tables:
@@ -167,6 +167,8 @@ def row_of(
         _fields.place(row, titled, entry.title)
     if embedding is not None and corpus.vector is not None:
         _fields.place(row, corpus.vector, embedding)
+    for name, value in entry.piece.items():
+        _fields.place(row, name, value)
     return row
 
 

@@ -105,7 +105,9 @@ def whatif(database: Database, corpus: Corpus, options: Options, progress: Progr
     faults = Faults("tried")
     left_out: dict[str, None] = {}
     given = options.documents
-    entries = _document_file.read(given.path, given.form, given.names, corpus.body, faults, left_out, deletes=True)
+    entries = _document_file.read(
+        given.path, given.form, given.names, corpus.body, faults, left_out, deletes=True, pieces=corpus.pieces
+    )
     faults.raise_if_any("mend these lines, then try again")
     if not entries:
         raise DataError(f"{given.path} holds no document", "one row a document: id, title, text; or id and delete, which is true")
