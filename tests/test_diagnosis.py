@@ -10,6 +10,7 @@ import pytest
 from surrealdb import RecordID
 
 from planted import CASES, K, plant
+from surql_cases import both_executors
 from surrecall import Database, UsageError, _diagnosis, _evaluation
 from test_cli import Run, run, seeded, target
 
@@ -192,3 +193,41 @@ def test_the_command_line_sorts_misses(seeded: Run) -> None:
     assert "kept: money_back is ranking" in seeded("misses", "--set", "money_back", "ranking", "--note", "floor").stdout
     assert "ranking floor" in seeded("misses", "-r", "hybrid", "-k", "3").stdout
     assert "did you mean ranking" in seeded("misses", "--set", "money_back", "rankin", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("retriever", "change", "kind"),
+    [
+        # in the lexical list it stands all the same
+        ("hybrid", "SET embedding = NONE", "not-indexed"),
+        ("vector", "SET embedding = NONE", "not-indexed"),
+        ("hybrid", "SET content = ' '", "not-indexed"),
+        # BM25 reads no vectors
+        ("bm25", "SET embedding = NONE, content = 'in other words'", "vocabulary-gap"),
+        ("vector", "SET content = ' '", "ranking"),
+    ],
+)
+def test_what_keeps_a_document_from_a_list_is_named_where_it_is_missing(
+    help_centre: Database, retriever: str, change: str, kind: str
+) -> None:
+    help_centre.run(
+        "CREATE article:late SET title = 'Late', content = 'refunds abroad', embedding = [0f, 0, 0, 1];"
+        "CREATE question:late SET text = 'back money get abroad', embedding = [1f, 0, 0, 0], relevant = [article:late]"
+    )
+    help_centre.run(f"UPDATE article:late {change}")
+    (label,) = _diagnosis.diagnose(help_centre, retriever, RecordID("question", "late"), 1)["labels"]
+    assert (label["verdict"] or {}).get("kind") == kind, label
+
+
+def test_a_list_that_ends_before_the_exact_neighbour_is_no_loss_of_the_index(help_centre: Database) -> None:
+    told = _diagnosis.diagnose(help_centre, "vector", RecordID("question", "rate_limit"), 3, 3)
+    (label,) = [one for one in told["labels"] if one["verdict"]]
+    assert (label["verdict"]["kind"], label["evidence"]["exact"]) == ("one-stage-only", None)
+
+
+def test_lists_as_deep_as_the_corpus_are_said_to_say_little(help_centre: Database) -> None:
+    for way in both_executors("RETURN [fn::depth_note(100), fn::depth_note(10), fn::depth_note(9)]"):
+        told = help_centre.value(way)
+        assert "the corpus has 10 documents and a list takes 100" in told[0]
+        assert "--depth 2 tells more" in told[1]
+        assert told[2] is None

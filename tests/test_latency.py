@@ -90,7 +90,7 @@ def test_both_stand_beside_the_quality(seeded: Run) -> None:  # noqa: F811
     kept = {(row["retriever"], row["k"]): (row["median_ms"], row["p95_ms"]) for row in newest}
     assert kept == {(row["retriever"], row["k"]): (row["median"], row["p95"]) for row in rows}
     head = seeded("history", "-r", "bm25").stdout.splitlines()[0]
-    assert "median  95th" in head
+    assert "median   95th  questions" in head
     assert len(head) <= 80
     (point,) = json.loads(seeded("trend", "-r", "bm25", "-k", "3", "--json").stdout)["rows"]
     assert 0 < point["median_ms"] <= max(row["p95"] for row in rows) * 100

@@ -361,7 +361,7 @@ class _Adviser:
                 "split-identifiers",
                 f"analyzer {corpus.analyzer_name}",
                 f"{len(told['split'])} of {told['tried']} identifiers are taken apart and match documents by their pieces: {shown}",
-                "a search for one finds the documents that hold it, and is not led off by its pieces; words joined by a hyphen are still found apart",
+                "a search for one finds the documents that hold it, and is not led off by its pieces; a piece alone no longer finds it, words joined by a hyphen are still found apart",
                 self._analyzer([_KEEP], "BLANK"),
                 [*(["run these in place of those of any-term, whose words they drop too"] if self._drop else []), *self._files()],
                 told,
@@ -384,7 +384,9 @@ class _Adviser:
             for _ in range(_ROUNDS):
                 whole.append(database.value(read, ids=ids))
                 alone.append(database.value(read, ids=copies))
-        told = database.value("RETURN fn::advise_reading($whole, $alone)", whole=whole, alone=alone)
+        told = database.value(
+            "RETURN fn::advise_reading($whole, $alone, $documents)", whole=whole, alone=alone, documents=self._documents
+        )
         if told is None:
             return []
         return [
@@ -426,7 +428,7 @@ class _Adviser:
                     "what is in the first k is decided by the retriever, not by ids; until then these figures move when ids do",
                     [],
                     [
-                        "end its order with the id, so that it is the same each time: ORDER BY score DESC, id",
+                        "where its order does not end with the id: ORDER BY score DESC, id, so that it is the same each time",
                         "for scores of 0: a floor, fn::search_hybrid_floor, or leave out what scores nothing",
                     ],
                     told,
@@ -467,9 +469,12 @@ class _Adviser:
     def _adopt(self) -> list[str]:
         corpus = self._corpus
         fields = " ".join(f"--field {name}" for name in corpus.texts)
+        if corpus.pieces is not None:
+            fields += " --parent {} --position {}".format(*corpus.pieces)
         steps = [
             f"surrecall init --adopt --table {corpus.table} {fields} --pool {corpus.pool} --reference {corpus.reference} --force",
             "surrecall apply",
+            "put back what was yours in surrecall.toml (k, prompt_k) and surql/corpus (floors.toml, retrievers.toml): --force writes them anew",
             "write vectors of new documents into that table: surrecall's imports and surrecall embed do not",
         ]
         if not corpus.adopted:

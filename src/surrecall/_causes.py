@@ -26,10 +26,11 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"no retriever named |no kind of fault named |\S+ is a registered retriever", UsageError, None),
         (r"no metric named |no evaluation |(compare|sweep|triage) (takes|has|needs) |slices (are|have) ", UsageError, None),
         (r"nothing to (compare|read): |no baseline is made of ", DataError, None),
-        (r"no baseline named |gate (takes|has) ", UsageError, None),
+        (r"no baseline named |gate (takes|has) |\S+ has no run", UsageError, None),
         (r"evaluation:.{1,80} was pruned: |.{1,80} was pruned: \d+ of its answers", DataError, None),
         (
-            r"a trend (has|is|takes) |a zone is |no zone is |days is a |a day is written |no run (at|of) |blame (has|takes) ",
+            r"a trend (has|is|takes) |a zone is |no zone is |days is a |a day is written |since is before until|"
+            r"no run (at|of) |blame (has|takes) ",
             UsageError,
             None,
         ),

@@ -14,6 +14,7 @@ _DIAGNOSE = "RETURN fn::diagnose($retriever, $question, $options)"
 _MISSED = "RETURN fn::missed_questions($evaluation, $retriever, $k, NONE)"
 _WHY = "RETURN fn::misses_of($retriever, $missed, $options)"
 _SUMMARY = "RETURN fn::misses_summary($counted, $rows)"
+_DEPTH_NOTE = "RETURN fn::depth_note(math::max([$k, $depth ?? fn::corpus_pool()]))"
 _NOTE = "RETURN fn::note_miss($question, $kind, $note)"
 # a diagnosis asks every list of a question, and looks at every vector
 _FIRST = 2
@@ -45,7 +46,8 @@ def misses(
         return database.value(_WHY, retriever=retriever, missed=missed[start:end], options=options)
 
     rows = joined(Shards(len(missed), progress).run(len(missed), work, _FIRST))
-    return {"summary": database.value(_SUMMARY, counted=counted, rows=rows), "rows": rows}
+    summary = database.value(_SUMMARY, counted=counted, rows=rows)
+    return {"summary": summary, "rows": rows, "note": database.value(_DEPTH_NOTE, depth=depth, k=k)}
 
 
 def note(database: Database, question: RecordID, kind: str, text: str | None) -> dict[str, Any]:

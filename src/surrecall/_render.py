@@ -10,6 +10,7 @@ from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -108,7 +109,9 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = Non
         numeric = all(isinstance(value, int | float) for value in values)
         # what names a row, and a time, is no use in pieces
         whole = numeric or key in _NAMES or all(isinstance(value, datetime) for value in values)
-        grid.add_column(Text(key), justify="right" if numeric else "left", no_wrap=whole, overflow="fold")
+        # a figure that is cut is another figure
+        least = max(cell_len(text) for text in (key, *(cell(value) for value in values))) if whole else None
+        grid.add_column(Text(key), justify="right" if numeric else "left", no_wrap=whole, overflow="fold", min_width=least)
     for row in rows:
         grid.add_row(*(Text(cell(row.get(key))) for key in shown))
     return grid

@@ -118,7 +118,10 @@ class Context:
         """Print a table; one that needs more columns than there are runs over, since a figure that is cut is another figure."""
         needed = Measurement.get(self.out, self.out.options.update(width=10_000), table).minimum
         if needed > self.out.width:
-            self.out.print(table, width=needed, crop=False, soft_wrap=False)
+            # a console prints nothing wider than it is
+            width, self.out.width = self.out.width, needed
+            self.out.print(table, crop=False, soft_wrap=False)
+            self.out.width = width
         else:
             self.out.print(table)
 

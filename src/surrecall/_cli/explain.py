@@ -41,9 +41,12 @@ def explain(
         name = retriever or _diagnosis.last_retriever(database)
         with as_free_text(question, name, without_vector=found is None and vector is None):
             told = _diagnosis.diagnose(database, name, asked, cut[0], depth)
+        note = database.value("RETURN fn::depth_note($depth)", depth=told["depth"])
     if as_json:
         _render.print_json(context.out, told)
         return
+    if note:
+        context.warn(note)
     say(context, f"{_render.cell(told['question']) or 'free text'}: {told['text']}")
     say(context, f"{name} at k = {told['k']}; each list is looked at {told['depth']} deep")
     if told["labels"]:
@@ -71,7 +74,8 @@ def _label(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _place(row: dict[str, Any]) -> dict[str, Any]:
-    words = ", ".join(f"{one['word']} {one['score']:.2f}" for one in row["words"])
+    # what adds nothing that can be seen would hide what does
+    words = ", ".join(f"{one['word']} {one['score']:.2f}" for one in row["words"] if one["score"] >= 0.005)
     shown = {name: row[name] for name in _PLACE if name != "words"}
     return shown | {"words": words or None}
 

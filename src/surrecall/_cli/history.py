@@ -88,7 +88,16 @@ def _shown(row: dict[str, Any], rows: list[dict[str, Any]], failed: list[RecordI
     same = {name for name in ("set", "rel") if len({other.get(name) for other in rows}) == 1}
     shown = {name: value for name, value in row.items() if name not in same}
     took = _render.took({"median": row.get("median_ms"), "p95": row.get("p95_ms")})
-    return shown | took | {"errors": row.get("errors") or None, "state": "failed" if row.get("evaluation") in failed else None}
+    # to the minute: the figures need the room
+    return (
+        shown
+        | took
+        | {
+            "at": f"{row['at']:%Y-%m-%d %H:%M}",
+            "errors": row.get("errors") or None,
+            "state": "failed" if row.get("evaluation") in failed else None,
+        }
+    )
 
 
 def _evaluations(rows: list[dict[str, Any]]) -> list[str]:

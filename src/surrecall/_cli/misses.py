@@ -54,6 +54,8 @@ def misses(
         _render.print_json(context.out, {"evaluation": row["id"], "retriever": name} | told)
         return
     _show(context, name, told)
+    if told["note"]:
+        context.warn(told["note"])
     say(context, f"missed in {_render.record_text(row['id'])}, set {row['set']}; the lists were asked anew")
 
 

@@ -48,7 +48,7 @@ def add(
     With --reranks the expression is one over $question, $ids and $k, and gives the ids in another order: a reranker. It is also
     tried on all its candidates: one that brings or drops documents is a fault.
 
-    Example: surrecall retriever add small 'fn::chunks($question.text, $k)' --where '$row.size = 400' --document '$row.document'
+    Example: surrecall retriever add small 'fn::chunks($question.text, $k)' --where '$row.id.size = 400'
     """
     _retrievers.require_name(name)
     corpus = corpus_of(context)
