@@ -114,6 +114,16 @@ def test_words_of_every_document_vectors_beside_texts_and_identifiers(empty: Dat
     asked = [0, 7, 21]
     nearest = "RETURN fn::search_vec($v, 10)"
     lists = [[row["id"] for row in empty.value(nearest, v=vector(place))] for place in asked]
+    # a table of the user's own of that name is left alone, and no vector goes that was not copied
+    empty.run_as_written("DEFINE TABLE paper_vector SCHEMAFULL; DEFINE FIELD name ON paper_vector TYPE string;")
+    (guarded,) = [statement for statement in beside.statements if statement.startswith("UPDATE ")]
+    with_vector = "RETURN count(SELECT VALUE id FROM paper WHERE embedding != NONE)"
+    before = empty.value(with_vector)
+    empty.run_as_written(guarded)
+    assert empty.value(with_vector) == before > 0
+    assert any("paper_vector2" in text for text in kinds(_advise.advise(empty, CORPUS, 5))["vector-beside-text"].statements)
+    empty.run_as_written("REMOVE TABLE paper_vector")
+
     empty.run_as_written("\n".join(beside.statements))
     _init.init(tmp_path, CORPUS)
     removed, adopted, applied = (shlex.split(step) for step in beside.commands[:3])

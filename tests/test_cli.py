@@ -445,6 +445,17 @@ def test_control_characters_never_reach_the_terminal(seeded: Run, target: Settin
     assert "[bold]x[/bold]" in shown
 
 
+def test_no_figure_is_cut_where_the_terminal_is_narrow(seeded: Run) -> None:
+    seeded("evaluate", "-k", "1,3", "-r", "bm25")
+    whole = json.loads(seeded("history", "--json", "-k", "3").stdout)[0]
+    shown = seeded("history", COLUMNS="40").stdout.splitlines()
+    assert shown[0].split() == ["at", "retriever", "k", "recall", "rr", "ndcg", "median", "95th", "questions"]
+    assert [line.split()[2:6] for line in shown[1:3]] == [
+        ["bm25", "3", f"{whole['recall']:.3f}", f"{whole['rr']:.3f}"],
+        ["bm25", "1", *shown[2].split()[4:6]],
+    ]
+
+
 def test_a_folder_that_holds_no_database_is_not_made_by_a_typo(tmp_path: Path) -> None:
     done = surrecall("history", "--url", "surrealkv://nix.db", cwd=tmp_path)
     assert done.returncode == 2

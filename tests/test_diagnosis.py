@@ -11,7 +11,7 @@ from surrealdb import RecordID
 
 from planted import CASES, K, plant
 from surql_cases import both_executors
-from surrecall import Database, UsageError, _diagnosis, _evaluation
+from surrecall import Database, Options, UsageError, _diagnosis, _evaluation, evaluate
 from test_cli import Run, run, seeded, target
 
 __all__ = ["run", "seeded", "target"]
@@ -231,3 +231,23 @@ def test_lists_as_deep_as_the_corpus_are_said_to_say_little(help_centre: Databas
         assert "the corpus has 10 documents and a list takes 100" in told[0]
         assert "--depth 2 tells more" in told[1]
         assert told[2] is None
+
+
+def test_what_a_reranker_was_not_given_it_did_not_demote(help_centre: Database) -> None:
+    fused = {"retriever": "hybrid", "stage": "fused", "own": True, "rank": 4}
+    facts = {
+        "document": RecordID("article", "a"), "k": 5, "depth": 100, "pool": 3, "rank": None, "there": True, "kept": True,
+        "ranks": [fused, {"retriever": "hybrid", "stage": "reranked", "own": True, "rank": None}],
+        "answers": [], "duplicates": [], "neighbours": [],
+    }  # fmt: skip
+    for way in both_executors("RETURN fn::miss_kind($facts)"):
+        told = help_centre.value(way, facts=facts)
+        assert (told["kind"], "of which the first 3 are reranked" in told["why"]) == ("ranking", True)
+        assert help_centre.value(way, facts=facts | {"pool": 4})["kind"] == "reranker-demotion"
+
+
+def test_labels_and_questions_that_changed_since_are_counted_and_in_no_kind(help_centre: Database) -> None:
+    evaluation = evaluate(help_centre, Options([3], ["hybrid"])).row["id"]
+    help_centre.run("UPDATE question:money_back SET relevant = [article:gift_card]; DELETE question:signin")
+    told = _diagnosis.misses(help_centre, evaluation, "hybrid", 3, None, lambda _done, _all: None)
+    assert (told["summary"]["missed"], told["summary"]["changed"], told["rows"]) == (3, 3, [])

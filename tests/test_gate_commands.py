@@ -177,7 +177,7 @@ def test_proposed_floors_are_rounded_down_kept_and_hold(help_centre: Database, t
     assert (len(proposal.written), proposal.kept) == (3, [])
     assert help_centre.value("RETURN eval_floor:`hybrid-recall-3`.minimum") == 0.83
     assert help_centre.value("RETURN fn::gate({}).holds")
-    with pytest.raises(UsageError, match=r"has no run of bm25 at k = 7; it has bm25, vector, hybrid at 1, 3"):
+    with pytest.raises(UsageError, match="has no run of bm25 at k = 7"):
         _propose.propose(help_centre, folder, evaluation, {"k": [7], "retrievers": ["bm25"]})
     # 0.29 is stored as a little less
     row = {"retriever": "x", "k": 1, "set": "default", "recall": 0.29, "ndcg": 0.0}

@@ -288,6 +288,20 @@ def later_first(request: Request) -> None:
     request.send(200, {"results": [{"index": place, "relevance_score": place / 10} for place in reversed(range(number))]})
 
 
+def test_scores_of_which_none_is_a_finite_number_are_no_reranking(two: Database, endpoint: Endpoint) -> None:  # noqa: F811
+    endpoint.always = lambda request: request.send(200, b'{"results": [{"index": 0, "relevance_score": NaN}]}')
+    with pytest.raises(DataError, match="no score for any of 4 candidates"):
+        outside(two, url=endpoint.url)
+    assert two.value("RETURN count(SELECT VALUE id FROM evaluation)") == 0
+
+
+def test_two_scores_for_one_candidate_are_refused_with_both_lines(two: Database, tmp_path: Path) -> None:
+    file = tmp_path / "scores.trec"
+    file.write_text("q0 Q0 b 1 0.9 x\nq0 Q0 a 2 0.5 x\nq0 Q0 b 3 0.1 x\n")
+    with pytest.raises(DataError, match="another score than in line 1"):
+        outside(two, scores=file)
+
+
 def test_an_endpoint_is_asked_once_a_question(two: Database, endpoint: Endpoint) -> None:  # noqa: F811
     endpoint.always = later_first
     done = outside(two, url=f"{endpoint.url}/rerank", model="cross", key="sesame secret".replace(" ", "-"))
@@ -316,6 +330,7 @@ def test_an_endpoint_that_drops_documents_loses_none(two: Database, endpoint: En
         ({"results": [{"index": 7, "relevance_score": 1}]}, "names documents that were no candidates"),
         ({"results": [{"index": 0, "relevance_score": "1"}]}, "holds a relevance_score that is no number"),
         ({"results": [{"index": 0, "relevance_score": 1}] * 2}, "names a document twice"),
+        ({"results": [{"index": 0, "relevance_score": 10**400}]}, "holds a relevance_score that is too large"),
     ],
 )
 def test_an_answer_that_is_none_stores_nothing(two: Database, endpoint: Endpoint, answer: Any, said: str) -> None:  # noqa: F811

@@ -180,6 +180,16 @@ def test_what_can_not_be_asked_is_said_as_elsewhere(centre: Database, tmp_path: 
         tried(centre, tmp_path, "id,text\n" + "".join(f"d{n},words of {n}\n" for n in range(501)))
 
 
+def test_a_floor_before_is_of_this_moment_too(centre: Database, tmp_path: Path) -> None:
+    floor(centre, "hybrid", minimum=0.5)
+    centre.run("INSERT INTO article $rows", rows=[PLANTED])
+    told = tried(centre, tmp_path, HEAD + "planted,,,,true\n")
+    (row,) = told.report["floors"]
+    assert (row["before"], row["after"]) == (pytest.approx(0.7916666667), pytest.approx(0.8333333333))
+    # what a drop would be measured from
+    assert row["baseline"] == pytest.approx(0.8333333333)
+
+
 def test_it_says_which_floors_would_break_and_no_guard_stands_in_its_way(centre: Database, tmp_path: Path) -> None:
     floor(centre, "hybrid", minimum=0.8)
     floor(centre, "deeper", k=10, minimum=0.8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -441,11 +442,13 @@ class _Adviser:
         corpus = self._corpus
         assert corpus.vector is not None
         assert corpus.nearest is not None
-        apart = _quoting.identifier(f"{corpus.table}_vector")
+        taken = self._info["tables"]
+        free = next(name for i in range(1, 1000) if (name := f"{corpus.table}_vector{i if i > 1 else ''}") not in taken)
+        apart = _quoting.identifier(free)
         defined = self._database.run_as_written(f"INFO FOR TABLE {self._table}")[-1]
         index = defined["indexes"][corpus.nearest]
         options = index[index.index(" HNSW ") :].partition(" COMMENT ")[0]
-        pages = f"SELECT type::record({_quoting.text(corpus.table + '_vector')}, record::id(id)) AS id, id AS document, {corpus.vector} AS vector"
+        pages = f"SELECT type::record({_quoting.text(free)}, record::id(id)) AS id, id AS document, {corpus.vector} AS vector"
         removal = [
             f"REMOVE FIELD {name} ON {self._table};"
             for name in defined["fields"]
@@ -462,17 +465,18 @@ class _Adviser:
             *sorted(removal, reverse=True),
             # under a full-text index every update writes the words of the document anew: minutes, where building it again takes seconds
             *(f"REMOVE INDEX {_quoting.identifier(index.name)} ON {self._table};" for index in corpus.words),
-            f"UPDATE {self._table} UNSET {corpus.vector} RETURN NONE;",
+            # only what has arrived there goes here, whatever failed before
+            f"UPDATE {self._table} UNSET {corpus.vector} WHERE type::record({_quoting.text(free)}, record::id(id)).vector != NONE RETURN NONE;",
             *(f"{defined['indexes'][index.name]};" for index in corpus.words),
         ]
 
     def _adopt(self) -> list[str]:
         corpus = self._corpus
-        fields = " ".join(f"--field {name}" for name in corpus.texts)
+        fields = " ".join(f"--field {shlex.quote(name)}" for name in corpus.texts)
         if corpus.pieces is not None:
-            fields += " --parent {} --position {}".format(*corpus.pieces)
+            fields += " --parent {} --position {}".format(*map(shlex.quote, corpus.pieces))
         steps = [
-            f"surrecall init --adopt --table {corpus.table} {fields} --pool {corpus.pool} --reference {corpus.reference} --force",
+            f"surrecall init --adopt --table {shlex.quote(corpus.table)} {fields} --pool {corpus.pool} --reference {corpus.reference} --force",
             "surrecall apply",
             "put back what was yours in surrecall.toml (k, prompt_k) and surql/corpus (floors.toml, retrievers.toml): --force writes them anew",
             "write vectors of new documents into that table: surrecall's imports and surrecall embed do not",

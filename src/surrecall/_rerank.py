@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -95,10 +96,12 @@ def rerank(
             answers.append({"question": pool["question"], "pool": pool["pool"], "scores": found})
             progress(len(answers), len(asked))
     candidates = sum(len(answer["pool"]) for answer in answers)
-    if not any(answer["scores"] for answer in answers):
+    if not any(math.isfinite(row["score"]) for answer in answers for row in answer["scores"]):
         raise DataError(
             f"no score for any of {_render.counted(candidates, 'candidate')} of {options.retriever}",
-            "compare the ids of the questions",
+            "compare the ids of the questions"
+            if scores is not None
+            else "look at what the endpoint calls its scores (relevance_score)",
         )
     unscored = sum(database.value(_ORDER, answers=part) for part in _shards(answers))
     request = _request(database, options, answers)
@@ -162,7 +165,11 @@ def _read(database: Database, corpus: Corpus | None, path: Path, asked: Sequence
     questions = _ids.among((line.question for line in lines), by_id)
     documents = _ids.resolve(database, corpus.table if corpus else "article", [line.document for line in lines])
     found: dict[Any, list[dict[str, Any]]] = {}
+    first: dict[tuple[str, str], _run_file.Line] = {}
     for line in lines:
+        other = first.setdefault((str(line.question), str(line.document)), line)
+        if other.score != line.score:
+            faults.add(path, line.line, f"another score than in line {other.line}", line.content)
         if line.score is None:
             faults.add(path, line.line, "no score", line.content)
         for question in questions[line.question]:
@@ -215,7 +222,10 @@ class _Endpoint:
         # null is how JSON writes NaN: such a document has no score
         if any(score is not None and type(score) not in (int, float) for _, score in given):
             raise self._unusable("holds a relevance_score that is no number")
-        return [{"document": documents[place], "score": float(score)} for place, score in given if score is not None]
+        try:
+            return [{"document": documents[place], "score": float(score)} for place, score in given if score is not None]
+        except OverflowError as error:
+            raise self._unusable("holds a relevance_score that is too large") from error
 
     def _unusable(self, why: str) -> EmbeddingError:
         return EmbeddingError(

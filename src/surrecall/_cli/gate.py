@@ -18,6 +18,13 @@ from surrecall._errors import DataError, ExitCode, UsageError
 _COLUMNS = ("floor", "slice", "questions", "value", "wanted", "baseline", "common", "holds")
 
 
+# one that retrievers of ours were asked in
+_NEWEST = """
+SELECT id, started FROM evaluation
+WHERE status = 'complete' AND trigger != 'import' AND seen = NONE AND set = $set ORDER BY started DESC, id DESC LIMIT 1
+"""
+
+
 @command("gate")
 def gate(
     context: Context,
@@ -151,6 +158,9 @@ def _evaluation_to_propose(
 ) -> dict[str, Any]:
     """The evaluation that is named, else the newest complete one; where there is none yet, a fresh one."""
     named: RecordID | None = evaluation_id(database, evaluation[0]) if evaluation else None
+    if named is None:
+        newest = database.value(_NEWEST, set=question_set or "default")
+        named = newest[0]["id"] if newest else None
     try:
         found = _resolution.evaluation_of(database, named, question_set, None)
     except DataError:

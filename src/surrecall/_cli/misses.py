@@ -54,6 +54,12 @@ def misses(
         _render.print_json(context.out, {"evaluation": row["id"], "retriever": name} | told)
         return
     _show(context, name, told)
+    changed = told["summary"]["changed"]
+    if changed:
+        context.warn(
+            f"{_render.counted(changed, 'missed label')} of that evaluation changed since, or its question is gone, so no kind "
+            "is told; surrecall evaluate measures what is there"
+        )
     if told["note"]:
         context.warn(told["note"])
     say(context, f"missed in {_render.record_text(row['id'])}, set {row['set']}; the lists were asked anew")
