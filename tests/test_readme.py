@@ -217,7 +217,10 @@ def test_the_command_that_sweeps(tmp_path: Path) -> None:
     shown = shell("surrecall apply && surrecall seed\n" + SWEEP[0], tmp_path, SURREAL_URL="surrealkv://recall.db")
     lines = "\n".join(line.rstrip() for line in shown.splitlines())
     (printed,) = [text for kind, text in BLOCKS if kind == "text" and text.startswith("at k = 3")]
-    assert printed.rstrip() in lines
+    # what took how long stands between
+    for paragraph in printed.strip().split("\n\n"):
+        assert paragraph in lines
+    assert re.search(r"^x +median +95th\n0 +[\d.]+ +[\d.]+\n", lines, re.MULTILINE)
 
 
 def test_the_commands_that_say_why(tmp_path: Path) -> None:

@@ -30,17 +30,26 @@ DEFINE FUNCTION OVERWRITE {name}($asked: any, $k: any, $x: any) {{
   {body}
 }} COMMENT 'surrecall: tries values of a parameter, for a moment'
 """
+_TIMED = """
+DEFINE FUNCTION OVERWRITE {name}($asked: any, $k: any, $x: any) {{
+  LET $from = time::now();
+  LET $rows = {body};
+  RETURN {{ rows: $rows, took: <float> duration::nanos(time::now() - $from) / 1000000 }};
+}} COMMENT 'surrecall: times a search, for a moment'
+"""
 # one form for each executor; an index that is rebuilt meanwhile gives less than there is, so each shard asks first
 _READ = {
     STREAMING: """
 fn::require_indexes();
 LET $answers = (
-  SELECT VALUE { ranking: fn::sweep_ranking($name, PROBE(id, $k, $x), $k), labels: fn::labels_of(id) } FROM $questions
+  SELECT VALUE object::extend(fn::sweep_answer($name, PROBE(id, $k, $x), $k), { labels: fn::labels_of(id) }) FROM $questions
 );
 """,
     CLOSURE: """
 fn::require_indexes();
-LET $answers = $questions.map(|$id| { ranking: fn::sweep_ranking($name, PROBE($id, $k, $x), $k), labels: fn::labels_of($id) });
+LET $answers = $questions.map(|$id|
+  object::extend(fn::sweep_answer($name, PROBE($id, $k, $x), $k), { labels: fn::labels_of($id) })
+);
 """,
 }
 _PART = """
@@ -103,15 +112,16 @@ class _Fails(Exception):
 
 @dataclass(frozen=True)
 class _Answered:
-    """One value over some questions: the metric of each, the sums of all, how many got nothing."""
+    """One value over some questions: the metric and the milliseconds of each, the sums of all, how many got nothing."""
 
     values: list[float]
+    took: list[float]
     sums: list[float]
     questions: int
     empty: int
 
     def row(self, x: Value) -> dict[str, Any]:
-        return {"x": x, "sums": self.sums, "questions": self.questions, "empty": self.empty}
+        return {"x": x, "sums": self.sums, "questions": self.questions, "empty": self.empty, "took": self.took}
 
 
 def sweep(database: Database, asked: Options, progress: Progress = lambda _done, _all: None) -> Swept:
@@ -186,7 +196,8 @@ def _probe(database: Database, probing: Retriever) -> Iterator[str]:
             if not error.message.startswith("Parse error"):
                 raise
             raise UsageError(f"the expression can't be read: {error.message}", "mend the expression") from error
-        yield names["x"]
+        timed = {"timed": f"{names['x']}($asked, $k, $x)"}
+        yield stack.enter_context(_probes.defined(database, "sweep", timed, _TIMED))["timed"]
 
 
 class _Asking:
@@ -213,7 +224,8 @@ class _Asking:
         if self._executor is None:
             self._choose_executor(x, questions[:SAMPLE])
         parts = self._shards.run(len(questions), work, _FIRST_SHARD)
-        return _Answered(joined([part["values"] for part in parts]), sums, len(questions), sum(part["empty"] for part in parts))
+        values, took = (joined([part[name] for part in parts]) for name in ("values", "took"))
+        return _Answered(values, took, sums, len(questions), sum(part["empty"] for part in parts))
 
     def _ask(self, x: Value, questions: list[RecordID], sums: list[float]) -> dict[str, Any]:
         try:

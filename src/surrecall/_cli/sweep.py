@@ -119,6 +119,9 @@ def _show(context: Context, told: dict[str, Any]) -> None:
         rows = [row | {"empty": None} for row in rows]
     columns = ("x", *metrics, "empty", "chosen")
     context.show(_render.table(rows, columns, title=f"at k = {told['k']}, {_render.counted(told['questions'], 'question')}"))
+    context.out.print()
+    costs = [row | _render.took(row) for row in rows]
+    context.show(_render.table(costs, ("x", *_render.TOOK), title="ms a question"))
     if told["comparisons"]:
         context.out.print()
         title = f"{told['metric']}@{told['k']}, each less that of x = {chosen}"
