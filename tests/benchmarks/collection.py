@@ -58,6 +58,6 @@ def median(values: list[float]) -> float:
 
 def report(name: str, ours: list[float], theirs: list[float]) -> None:
     ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
-    print("  each:", " ".join(f"{one:.1f}/{other:.1f}" for one, other in zip(ours, theirs, strict=True)))
+    print("  each:", " ".join(f"{one:.3g}/{other:.3g}" for one, other in zip(ours, theirs, strict=True)))
     spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
     print(f"{name}: {median(ratios):.3f} (pairs {spread}; {median(ours):.2f} s over {median(theirs):.2f} s)", flush=True)
