@@ -87,6 +87,5 @@ def import_documents(
     if imported.empty:
         context.warn(f"{imported.empty} documents have no text, so BM25 can't find them")
     if corpus.vector is not None and imported.vectors < imported.documents:
-        context.warn(
-            f"no vector for {_render.counted(imported.documents - imported.vectors, 'document')}, so vector search can't find them"
-        )
+        without = _render.counted(imported.documents - imported.vectors, "document")
+        context.warn(f"no vector for {without}, so vector search can't find them")
