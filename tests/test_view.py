@@ -80,6 +80,9 @@ def test_a_tenant_finds_half_of_what_the_owner_finds(tenants: Database) -> None:
         "nearest": [1, 0.5, -0.5, 1, 8, 4, 4],
     }
     assert (told.by, told.documents) == ("person:ann", 5)
+    # it came last, and a gate goes by the full view all the same
+    assert tenants.value("SELECT id, started FROM evaluation ORDER BY started DESC")[0]["id"] == told.evaluation.row["id"]
+    assert tenants.value("RETURN fn::gate_newest($set).id", set=told.full.row["set"]) == told.full.row["id"]
     assert [(row["question"], row["text"], row["hidden"]) for row in told.hidden] == [
         (RecordID("question", f"q{n}"), f"word{n}", [RecordID("article", f"b{n}")]) for n in range(4)
     ]

@@ -26,7 +26,6 @@ TABLES = (
     "eval_chain",
     "import_log",
     "embedding_model",
-    "chunking",
     "miss_note",
     "corpus_change",
     "corpus_state",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -96,14 +95,12 @@ def rerank(
             answers.append({"question": pool["question"], "pool": pool["pool"], "scores": found})
             progress(len(answers), len(asked))
     candidates = sum(len(answer["pool"]) for answer in answers)
-    if not any(math.isfinite(row["score"]) for answer in answers for row in answer["scores"]):
+    unscored = sum(database.value(_ORDER, answers=part) for part in _shards(answers))
+    if unscored == candidates:
         raise DataError(
             f"no score for any of {_render.counted(candidates, 'candidate')} of {options.retriever}",
-            "compare the ids of the questions"
-            if scores is not None
-            else "look at what the endpoint calls its scores (relevance_score)",
+            "compare the ids of the questions" if scores is not None else "each result needs a relevance_score, a finite number",
         )
-    unscored = sum(database.value(_ORDER, answers=part) for part in _shards(answers))
     request = _request(database, options, answers)
     known = database.value("RETURN fn::imported_run($options)", options=request)
     if known is not None:
