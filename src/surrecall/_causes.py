@@ -22,6 +22,8 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"k must be |k is at most |rel is the |max is the highest |p is a probability ", UsageError, None),
         (r"no label of the golden set .* has a grade of |no metric named ", UsageError, None),
         (r"the label .* does not exist|a question needs at least one label", DataError, None),
+        (r"a label is edited by ", UsageError, None),
+        (r"that is the last relevant document of |a grade is a number between", DataError, None),
         (r"k = \d+ is more than the pool", UsageError, None),
         (r"no retriever named |no kind of fault named |\S+ is a registered retriever", UsageError, None),
         (r"no metric named |no evaluation |(compare|sweep|triage) (takes|has|needs) |slices (are|have) ", UsageError, None),

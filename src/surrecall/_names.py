@@ -36,10 +36,12 @@ TABLES = (
     "eval_floor",
     "eval_baseline",
     "eval_guard",
-    "ingest_policy",
     "eval_alert",
     "eval_prune",
     "eval_trend",
+    "golden_set",
+    "judgement",
+    "label_change",
 )
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FUNCTION = re.compile(r"fn::[a-z_][a-z0-9_]*(::[a-z_][a-z0-9_]*)*")
