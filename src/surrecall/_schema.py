@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from surrecall import _files, _floors, _inventory, _names, _quoting, _retrievers, _settings
 from surrecall._database import Database
@@ -37,14 +38,16 @@ _ROWS = {
 class Applied:
     """What apply did: counts of what is in force now, and how many definitions are new or changed.
 
-    `regenerated` are the files that were made anew, by the name of the one they are made from; `left_alone` are definitions of
-    the user's that differ from the files and stay as they are.
+    `rows` are the tables whose rows are made from a file, as far as they hold others now. `regenerated` are the files that were
+    made anew, by the name of the one they are made from; `left_alone` are definitions of the user's that differ from the files
+    and stay as they are.
     """
 
     files: int
     functions: int
     tables: int
     changed: int
+    rows: list[str]
     regenerated: dict[str, str]
     left_alone: list[Finding]
 
@@ -75,6 +78,7 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
     _require_written_names(project)
     require_corpus(database, None, _names.of_project(project))
     before = _inventory.everything(database)
+    rows_before = _rows(database, before)
     _refuse_another_corpus(database, reference_definitions, before)
     _refuse_clashes(wanted, before)
     # an index over rows that are there is built outside the transaction, where an analyzer of the transaction does not exist yet
@@ -100,9 +104,17 @@ def apply(database: Database, project: Path, *, leave_out: Sequence[str] = ()) -
         functions=sum(definition.kind == "function" for definition in ours),
         tables=sum(definition.kind == "table" for definition in ours),
         changed=sum(label not in before or before[label].text != found.text for label, found in after.items()),
+        rows=[table for table, rows in _rows(database, after).items() if rows_before.get(table, []) != rows],
         regenerated=regenerated,
         left_alone=[found for found in _differences(reference_definitions, after) if found.problem == _LEFT_ALONE],
     )
+
+
+def _rows(database: Database, there: dict[str, _inventory.Definition]) -> dict[str, list[Any]]:
+    """What the tables hold whose rows are made from files, of those that are there."""
+    return {
+        table: database.value(statement) for table, (statement, _) in _ROWS.items() if f"table {database.table(table)}" in there
+    }
 
 
 def _renew_views(

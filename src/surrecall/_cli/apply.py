@@ -23,7 +23,14 @@ def apply(context: Context, as_json: Json = False) -> None:
         for source, made in applied.regenerated.items():
             context.out.print(f"surql/corpus/{made} was made anew from {source}")
         what = f"{applied.functions} functions and {applied.tables} tables of surrecall are in {database.settings.label}"
-        news = f"{applied.changed} definitions are new or changed" if applied.changed else "nothing changed"
-        context.out.print(f"applied {applied.files} files: {what}; {news}", soft_wrap=True, markup=False, highlight=False)
+        news = f"{applied.changed} definitions are new or changed" if applied.changed else ""
+        rows = " and ".join(_MADE[table] for table in applied.rows)
+        told = ", ".join(part for part in (news, f"there are other {rows}" if rows else "") if part)
+        context.out.print(
+            f"applied {applied.files} files: {what}; {told or 'nothing changed'}", soft_wrap=True, markup=False, highlight=False
+        )
         for finding in applied.left_alone:
             context.warn(f"{finding.subject} {finding.problem}; {finding.next}")
+
+
+_MADE = {"retriever": "retrievers", "eval_floor": "floors"}

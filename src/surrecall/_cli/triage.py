@@ -59,7 +59,7 @@ def triage(
         raise UsageError("a question without words", "give it as it was asked")
     corpus = context.project.corpus
     options = _triage.Options(
-        text=question,
+        text=question.strip(),
         expected=expected,
         retriever=retriever,
         k=k or context.project.prompt_k or _PROMPT,
