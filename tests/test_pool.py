@@ -11,7 +11,7 @@ import pytest
 from surrealdb import RecordID
 
 from conftest import ROOT
-from surrecall import Database, DataError, Options, SurrecallError, UsageError, _label_table, _pool, evaluate
+from surrecall import Database, DataError, Options, SurrecallError, UsageError, _label_table, _pool, _shards, evaluate
 from surrecall._export.output import Output
 from test_cli import Run, run, seeded, target  # noqa: F401  fixtures
 
@@ -267,6 +267,25 @@ def test_a_table_is_judged_whole_or_not_at_all(help_centre: Database, tmp_path: 
     assert _label_table.read(help_centre, path, "Ada").count == 1
 
 
+def test_what_was_judged_before_a_fault_is_taken_back(
+    help_centre: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_label_table, "_FIRST_SHARD", 1)
+    monkeypatch.setattr(_shards, "_LARGEST_SHARD", 1)
+    before = help_centre.value("SELECT id, judged, relevant FROM question ORDER BY id")
+    path = tmp_path / "last.csv"
+    lines = ("late_parcel,gift_card,2", "money_back,gift_card,0", "rate_limit,api_rate_limits,0")
+    path.write_text("question,document,grade\n" + "\n".join(lines), encoding="utf-8")
+    with pytest.raises(DataError, match="nothing was judged"):
+        _label_table.read(help_centre, path, "Ada")
+    assert help_centre.value("SELECT id, judged, relevant FROM question ORDER BY id") == before
+    assert help_centre.value("SELECT VALUE fn::standing_judgements(id) FROM question") == [[]] * 8
+    assert help_centre.value("RETURN fn::check_imports()") == []
+    # mended, it is judged
+    path.write_text("question,document,grade\n" + "\n".join(lines[:2]), encoding="utf-8")
+    assert _label_table.read(help_centre, path, "Ada").count == 2
+
+
 def test_ids_come_back_letter_for_letter(help_centre: Database, tmp_path: Path) -> None:
     keys: list[Any] = ["007", "a-b", "a b/c:d", "=cmd", "'=x", "-1", 12]
     for key in keys:
@@ -313,6 +332,10 @@ def test_the_commands(seeded: Run, tmp_path: Path) -> None:  # noqa: F811
     shares = [line.split() for line in shown.splitlines() if line.startswith(("bm25", "vector", "hybrid"))]
     assert [share[-1] for share in shares] == ["1.000"] * 3
     assert all(float(share[-2]) < 1 for share in shares)
+    # what was judged counts, whatever can be pooled by now
+    done = seeded("label", "--from", "to_label.csv", "--who", "Eve", "--set", "gone")
+    assert "no judged share: no question in the golden set gone" in done.stderr
+    assert "judged 5 documents: 5 not" in done.stdout
     assert "is there" in seeded("label", "--out", "to_label.csv", code=2).stderr
     assert "give one of the two" in seeded("label", "--out", "a.csv", "--from", "b.csv", code=2).stderr
     assert "--who is blank" in seeded("label", "--from", "to_label.csv", "--who", " ", code=2).stderr

@@ -118,7 +118,7 @@ def test_labels_from_one_retriever_are_flagged(help_centre: Database) -> None:
 def test_below_a_write_it_is_the_same(help_centre: Database) -> None:
     evaluate(help_centre, Options(cutoffs=(1, 5)))
     begun = help_centre.value("RETURN fn::review_begin({})")
-    ask = "fn::review_end($begun, $begun.questions.map(|$id| fn::review_question($begun, $id)))"
+    ask = "fn::review_end($begun, [fn::review_part($begun.questions.map(|$id| fn::review_question($begun, $id)))])"
     told = help_centre.value(f"RETURN {ask}", begun=begun)
     assert help_centre.value(f"RETURN (CREATE ONLY executor_probe SET v = {ask}).v", begun=begun) == told
 

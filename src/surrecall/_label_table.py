@@ -11,7 +11,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _ids, _tabular
+from surrecall import _ids, _ingest, _tabular
 from surrecall._database import Database
 from surrecall._errors import DataError, SurrecallError
 from surrecall._export import ids
@@ -19,13 +19,12 @@ from surrecall._export.output import Lines
 from surrecall._faults import Faults
 from surrecall._pool import Candidate
 from surrecall._render import printable
+from surrecall._shards import Progress, Shards
 
 COLUMNS = ("question", "text", "document", "title", "excerpt", "retrievers", "rank", "same", "grade", "note")
 GRADES = {"relevant": 2, "partly": 1, "not": 0, "2": 2, "1": 1, "0": 0}
 _EXCERPT = 1000
 _BATCH = 100
-# what one transaction holds well below the time that a client waits
-_LARGEST = 1000
 # what a spreadsheet takes for a formula, and our own mark before it
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _MARKED = re.compile(r"'+[=+\-@\t\r]")
@@ -40,12 +39,8 @@ _READ_COLUMNS: _tabular.Columns = {
 _FACTS = "RETURN $ids.map(|$id| fn::document_facts($id))"
 _TABLE = "RETURN fn::corpus_names().table"
 _OPEN = "RETURN fn::label_open($rows, $who)"
-# one transaction: a file is judged whole or not at all
-_STORE = """
-BEGIN;
-FOR $row IN $rows { fn::label_answer($row) };
-COMMIT;
-"""
+_BACK = "RETURN fn::label_back($answer, $who)"
+_FIRST_SHARD = 20
 
 
 @dataclass(frozen=True)
@@ -102,7 +97,7 @@ def write(database: Database, lines: Lines, candidates: Sequence[Candidate]) -> 
             )
 
 
-def read(database: Database, path: Path, who: str) -> Judged:
+def read(database: Database, path: Path, who: str, progress: Progress = lambda _done, _all: None) -> Judged:
     """Judge what a file says. Raises DataError with file, line and content of what is wrong; nothing is stored then."""
     faults = Faults("judged")
     form = _tabular.format_of(path, None, ("csv", "tsv"))
@@ -112,17 +107,7 @@ def read(database: Database, path: Path, who: str) -> Judged:
     answers = _answers(database, path, given, who, faults)
     faults.raise_if_any("mend these lines, then read the file again")
     wanted: list[dict[str, Any]] = database.value(_OPEN, rows=answers, who=who) if answers else []
-    if len(wanted) > _LARGEST:
-        raise DataError(
-            f"{path} judges {len(wanted)} documents, more than the {_LARGEST} of one transaction", "split the file in two"
-        )
-    if wanted:
-        try:
-            database.run(_STORE, rows=wanted)
-        except SurrecallError as error:
-            if error.statement is None:
-                raise
-            raise type(error)(f"{path}: {error.message}; nothing was judged", error.hint, error.statement) from error
+    _store(database, path, wanted, who, progress)
     grades = [row["grade"] for row in wanted for _ in row["documents"]]
     return Judged(
         relevant=grades.count(2),
@@ -132,6 +117,34 @@ def read(database: Database, path: Path, who: str) -> Judged:
         blank=len(rows) - len(given),
         questions=[answer["question"] for answer in answers],
     )
+
+
+def _statements(rows: int) -> str:
+    """Judge so many rows in one transaction, and give what each answer was; a closure can't write."""
+    lets = "".join(f"LET $told_{place} = fn::label_answer($rows[{place}]);\n" for place in range(rows))
+    return f"BEGIN;\n{lets}RETURN [{', '.join(f'$told_{place}' for place in range(rows))}];\nCOMMIT;"
+
+
+def _store(database: Database, path: Path, wanted: list[dict[str, Any]], who: str, progress: Progress) -> None:
+    """Judge, some at a time; after a failure what was judged is taken back."""
+    told: list[dict[str, Any]] = []
+
+    def work(start: int, end: int) -> None:
+        part = wanted[start:end]
+        *_, answers, _ = database.run(_statements(len(part)), rows=part)
+        told.extend(answers)
+
+    def undo() -> None:
+        for answer in reversed(told):
+            database.run(_BACK, answer=answer, who=who)
+
+    try:
+        with _ingest.logged(database, f"judgements of {path.resolve()}", 0, len(wanted), undo=undo):
+            Shards(len(wanted), progress).run(len(wanted), work, _FIRST_SHARD)
+    except SurrecallError as error:
+        if error.statement is None:
+            raise
+        raise type(error)(f"{path}: {error.message}; nothing was judged", error.hint, error.statement) from error
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,11 @@ from surrecall._export.output import Lines
 from surrecall._shards import Progress, Shards, joined
 
 _BEGIN = "RETURN fn::review_begin($options)"
-_PART = "RETURN (SELECT VALUE fn::review_question($begun, id) FROM $questions)"
-_END = "RETURN fn::review_end($begun, $rows)"
+_PART = """
+LET $rows = (SELECT VALUE fn::review_question($begun, id) FROM $questions);
+RETURN { rows: $rows, part: fn::review_part($rows) };
+"""
+_END = "RETURN fn::review_end($begun, $parts)"
 _READ = "RETURN fn::read_question($question, $who)"
 _FIRST_SHARD = 8
 COLUMNS = ("question", "text", "labels", "kind", "source", "added", "read", "last ranks")
@@ -40,8 +43,9 @@ def review(
     def work(start: int, end: int) -> Any:
         return database.value(_PART, begun=begun, questions=questions[start:end])
 
-    rows = joined(Shards(len(questions), progress).run(len(questions), work, _FIRST_SHARD))
-    return Reviewed(database.value(_END, begun=begun, rows=rows), rows)
+    done = Shards(len(questions), progress).run(len(questions), work, _FIRST_SHARD)
+    told = database.value(_END, begun=begun, parts=[one["part"] for one in done])
+    return Reviewed(told, joined([one["rows"] for one in done]))
 
 
 def read(database: Database, questions: Sequence[RecordID], who: str) -> None:

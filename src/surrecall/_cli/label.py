@@ -53,6 +53,9 @@ def label(
         if out is None and given is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError("there is no terminal to ask in", "surrecall label --out to_label.csv writes a table to fill in")
         asked = _pool.Options(question_set, retriever, depth, one(database, question), name)
+        if given is not None:
+            _table(context, database, given, asked, as_json)
+            return
         with progress_bar(context, "pooling") as advance:
             pooled = _pool.pool(database, asked, advance)
         if out is not None:
@@ -61,9 +64,6 @@ def label(
             counts = {"candidates": len(pooled.unjudged), "questions": pooled.told["questions"]}
             warn(context, pooled.told)
             tell(context, out, as_json, counts, _render.counted(len(pooled.unjudged), "candidate"))
-        elif given is not None:
-            judged = _label_table.read(database, given, name)
-            _end(context, database, pooled, judged.questions, _read(judged), as_json)
         else:
             _session(context, database, pooled, name, as_json)
 
@@ -84,19 +84,40 @@ def _session(context: Context, database: Database, pooled: _pool.Pooled, name: s
         raise stopped
 
 
+def _table(context: Context, database: Database, path: Path, asked: _pool.Options, as_json: bool) -> None:
+    try:
+        with progress_bar(context, "pooling") as advance:
+            pooled = _pool.pool(database, asked, advance)
+    except SurrecallError as error:
+        if error.statement is None:
+            raise
+        # what was judged counts, whatever became of the retrievers since
+        pooled = None
+        context.warn(f"no judged share: {error.text}")
+    with progress_bar(context, "judging") as advance:
+        judged = _label_table.read(database, path, asked.who or "", advance)
+    _end(context, database, pooled, judged.questions, _read(judged), as_json)
+
+
 def _read(judged: _label_table.Judged) -> dict[str, Any]:
     counts = {"relevant": judged.relevant, "partly": judged.partly, "not": judged.not_relevant}
     return {"judged": counts, "there": judged.there, "blank": judged.blank}
 
 
 def _end(
-    context: Context, database: Database, pooled: _pool.Pooled, touched: list[Any], told: dict[str, Any], as_json: bool
+    context: Context, database: Database, pooled: _pool.Pooled | None, touched: list[Any], told: dict[str, Any], as_json: bool
 ) -> None:
     """What was judged, and the judged share before and after."""
-    there = {_render.record_text(question) for question in pooled.begun["questions"]}
-    after = _pool.again(database, pooled, [question for question in touched if _render.record_text(question) in there])
+    after = None
+    if pooled is not None:
+        there = {_render.record_text(question) for question in pooled.begun["questions"]}
+        after = _pool.again(database, pooled, [question for question in touched if _render.record_text(question) in there])
     if as_json:
-        shares = {"before": pooled.told["shares"], "after": after.told["shares"], "warnings": after.told["warnings"]}
+        shares = {
+            "before": pooled.told["shares"] if pooled else None,
+            "after": after.told["shares"] if after else None,
+            "warnings": after.told["warnings"] if after else [],
+        }
         _render.print_json(context.out, told | shares)
         return
     counts = told["judged"]
@@ -108,5 +129,6 @@ def _end(
     }
     said = ", ".join(f"{count} {what}" for what, count in (counts | more).items() if count)
     say(context, f"judged {_render.counted(sum(counts.values()), 'document')}" + (f": {said}" if said else ""))
-    show_shares(context, after.told, pooled.told["shares"])
-    warn(context, after.told)
+    if pooled and after:
+        show_shares(context, after.told, pooled.told["shares"])
+        warn(context, after.told)
