@@ -23,6 +23,8 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"no label of the golden set .* has a grade of |no metric named ", UsageError, None),
         (r"the label .* does not exist|a question needs at least one label", DataError, None),
         (r"a label is edited by ", UsageError, None),
+        (r"nothing to audit: |an audit has no |a threshold is kept |no evaluation of the golden set ", DataError, None),
+        (r"a threshold is |a verdict is ", UsageError, None),
         (r"that is the last relevant document of |a grade is a number between", DataError, None),
         (r"k = \d+ is more than the pool", UsageError, None),
         (r"no retriever named |no kind of fault named |\S+ is a registered retriever", UsageError, None),
