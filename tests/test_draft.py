@@ -13,7 +13,7 @@ from surrealdb import RecordID
 
 from conftest import ROOT
 from endpoints import Answer, Endpoint, Request, broken_off, chat, chosen, status
-from surrecall import Database, DataError, Options, SurrecallError, UsageError, _draft, _llm, evaluate
+from surrecall import Database, DataError, Interrupted, Options, SurrecallError, UsageError, _draft, _llm, evaluate
 from surrecall._errors import EmbeddingError
 from test_cli import Run, run, seeded, target  # noqa: F401  fixtures
 from test_embedding import endpoint, waits  # noqa: F401  fixtures
@@ -185,6 +185,28 @@ def test_an_endpoint_that_goes_away_leaves_what_is_stored(
     assert drafted(help_centre, endpoint, documents=6).documents == 3
 
 
+def test_ctrl_c_keeps_what_is_stored(
+    help_centre: Database,
+    endpoint: Endpoint,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    endpoint.always = chosen(own)
+    ask = _llm.Chat.ask
+
+    def pressed(chat: _llm.Chat, system: str, user: str) -> _llm.Reply:
+        if len(endpoint.seen) == 2:
+            raise KeyboardInterrupt
+        return ask(chat, system, user)
+
+    monkeypatch.setattr(_llm.Chat, "ask", pressed)
+    with pytest.raises(Interrupted, match="2 of 5 documents are done and stored") as caught:
+        drafted(help_centre, endpoint, documents=5)
+    assert caught.value.exit_code == 130
+    monkeypatch.undo()
+    assert len(stored(help_centre)) == 2
+    assert drafted(help_centre, endpoint, documents=5).documents == 3
+
+
 def test_a_time_out_is_no_answer(
     help_centre: Database,
     endpoint: Endpoint,  # noqa: F811
@@ -264,6 +286,8 @@ def test_documents_of_every_type_and_no_boilerplate(schema: Database, endpoint: 
     assert other.ids != planned.ids
     with pytest.raises(UsageError, match="no document has a text in the field colour"):
         _draft.plan(schema, model(endpoint), _draft.Options(type_field="colour"))
+    with pytest.raises(UsageError, match="is no field"):
+        _draft.plan(schema, model(endpoint), _draft.Options(type_field="a..b"))
     with pytest.raises(DataError, match=r"no document is fit for a question: .*short"):
         _draft.plan(schema, model(endpoint), _draft.Options(min_words=500))
     assert endpoint.seen == []

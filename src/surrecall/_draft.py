@@ -9,7 +9,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _llm
+from surrecall import _llm, _quoting
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 from surrecall._evaluation import Interrupted
@@ -132,7 +132,11 @@ def draft(
 
 def _candidates(database: Database, options: Options) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    asked = {"seed": options.seed, "min_words": options.min_words, "type_field": options.type_field}
+    try:
+        type_field = None if options.type_field is None else _quoting.path(options.type_field)
+    except ValueError as error:
+        raise UsageError(f"--type-field {options.type_field!r} is no field", "a name, or a path: meta.section") from error
+    asked = {"seed": options.seed, "min_words": options.min_words, "type_field": type_field}
     after = None
     while True:
         part = database.value(_PART, after=after, count=_COUNT, options=asked)

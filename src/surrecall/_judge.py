@@ -82,6 +82,12 @@ def plan(database: Database, chat: _llm.Chat, options: Options, progress: Progre
     return Plan(begun["evaluation"], pairs, cut, chat.estimate(len(pairs), characters, _ANSWER_TOKENS))
 
 
+def settle(database: Database, options: Options) -> int:
+    """The threshold of the set, stored with it. Raises DataError for another one than it has, once there are judgements."""
+    threshold: int = database.value(_THRESHOLD, set=options.question_set, threshold=options.threshold)
+    return threshold
+
+
 def judge(
     database: Database, chat: _llm.Chat, planned: Plan, options: Options, progress: Progress = lambda _done, _all: None
 ) -> Judged:
@@ -91,7 +97,7 @@ def judge(
     call asks only about the others.
     """
     prompt = _llm.prompt("judge")
-    threshold = database.value(_THRESHOLD, set=options.question_set, threshold=options.threshold)
+    threshold = settle(database, options)
     done = Judged(options.question_set, planned.evaluation, chat.asked.model, prompt.version, threshold)
     try:
         for texts in _shards(database, planned.pairs, options.max_chars):

@@ -52,6 +52,7 @@ def judge(
             if as_json:
                 _render.print_json(context.out, planned)
             return
+        _judge.settle(database, options)
         if planned.pairs:
             _model.confirm(yes)
         with progress_bar(context, "judging") as advance:
