@@ -232,7 +232,8 @@ def test_the_sheet(judged: Database, tmp_path: Path) -> None:
     # as a spreadsheet may leave it
     rows[0]["verdict"], rows[1]["verdict"], rows[2]["verdict"] = "Y", " part ", "NO"
     fill(path, rows)
-    for judgement, verdict in _audit.read(judged, path):
+    # a second time changes nothing
+    for judgement, verdict in _audit.read(judged, path) * 2:
         _audit.answer(judged, judgement, verdict, "ada")
     assert judged.value("SELECT VALUE grade FROM judgement WHERE source = 'person' ORDER BY at, id") == [2, 1, 0]
     rows[3]["verdict"], rows[4] = "perhaps", rows[0]
