@@ -319,7 +319,7 @@ def test_the_command(seeded: Run, endpoint: Endpoint) -> None:  # noqa: F811
     done = seeded("draft", *where, "--price-in", "2", "--price-out", "8", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert f"4 requests to m-1 at {endpoint.url}: about " in done.stderr
-    assert re.search(r"\d+ tokens sent and 640 received, \d+\.\d\d at the prices given", done.stderr)
+    assert re.search(r"\d+ tokens sent and 640 received, \d+\.\d{4} at the prices given", done.stderr)
     assert endpoint.seen == []
     done = seeded("draft", *where, code=2)
     assert "--yes sends it" in done.stderr

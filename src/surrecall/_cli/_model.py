@@ -36,7 +36,7 @@ def chat(
 
 def show_estimate(context: Context, estimate: _llm.Estimate, cut: int) -> None:
     """What would be sent, where, and what it costs; on standard error, since it stands before the result."""
-    cost = "" if estimate.cost is None else f", {estimate.cost:.2f} at the prices given"
+    cost = "" if estimate.cost is None else f", {estimate.cost:.4f} at the prices given"
     line = (
         f"{_render.counted(estimate.requests, 'request')} to {estimate.model} at {estimate.endpoint}: about"
         f" {estimate.tokens_in} tokens sent and {estimate.tokens_out} received{cost}"

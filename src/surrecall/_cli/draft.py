@@ -59,7 +59,14 @@ def draft(
         with progress_bar(context, "choosing") as advance:
             planned = _draft.plan(database, chat, options, advance)
         if not as_json:
-            context.show(_render.table([row | {"type": row["type"] or None} for row in planned.strata], _STRATA))
+            context.show(
+                _render.table([row | {"type": row["type"] or None, "drawn": row["picked"]} for row in planned.strata], _STRATA)
+            )
+            drawn = sum(row["picked"] for row in planned.strata)
+            say(
+                context,
+                f"{drawn} drawn, some of them to spare: {len(planned.ids)} to ask about, {planned.done} have drafts already",
+            )
             for row in planned.skipped:
                 say(context, f"passed over: {_render.counted(row['documents'], 'document')}, {row['reason']}")
         _model.show_estimate(context, planned.estimate, planned.cut)
@@ -81,11 +88,10 @@ def draft(
         if len(done.held_back) > _SHOWN:
             say(context, f"the first {_SHOWN} of {len(done.held_back)}; --json has all")
     context.out.print()
-    before = f"; {_render.counted(planned.done, 'document')} had drafts already" if planned.done else ""
     say(
         context,
         f"stored {_render.counted(done.stored, 'question')} in the set {into}, source generated, from "
-        f"{_render.counted(done.documents, 'document')}; {len(done.held_back)} held back{before}",
+        f"{_render.counted(done.documents, 'document')}; {len(done.held_back)} held back",
     )
     _model.show_usage(context, done.usage)
     lost = done.refused + done.malformed
@@ -96,4 +102,4 @@ def draft(
         )
 
 
-_STRATA = ("type", "length", "documents", "picked")
+_STRATA = ("type", "length", "documents", "drawn")
