@@ -1,4 +1,4 @@
-"""An embedding endpoint of the test's own, that misbehaves as it is told."""
+"""An endpoint of the test's own for embeddings and chat completions, that misbehaves as it is told."""
 
 from __future__ import annotations
 
@@ -112,3 +112,17 @@ def slow(seconds: float) -> Answer:
         shuffled(request)
 
     return answer
+
+
+def chat(content: Any, *, model: str = "m-1", ended: str = "stop", refusal: str | None = None) -> Answer:
+    """A chat completion; what is no text is sent as JSON."""
+    text = content if isinstance(content, str) or content is None else json.dumps(content)
+    message = {"role": "assistant", "content": text, "refusal": refusal}
+    choice = {"index": 0, "message": message, "finish_reason": ended}
+    usage = {"prompt_tokens": 100, "completion_tokens": 10}
+    return lambda request: request.send(200, {"object": "chat.completion", "model": model, "choices": [choice], "usage": usage})
+
+
+def chosen(answers: Callable[[str], Any]) -> Answer:
+    """A chat completion that is made from what was sent by the user."""
+    return lambda request: chat(answers(request.body["messages"][-1]["content"]))(request)

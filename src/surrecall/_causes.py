@@ -25,6 +25,8 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
         (r"a label is edited by |a pool (is|takes) |a review takes ", UsageError, None),
         (r"the document .* (is gone|changed since it was shown)", DataError, None),
         (r"the labels of .* changed meanwhile, so the answer", DataError, None),
+        (r"nothing to audit: |an audit has no |a threshold is kept |no evaluation of the golden set ", DataError, None),
+        (r"a threshold is |a verdict is ", UsageError, None),
         (r"that is the last relevant document of |a grade is a number between", DataError, None),
         (r"k = \d+ is more than the pool", UsageError, None),
         (r"no retriever named |no kind of fault named |\S+ is a registered retriever", UsageError, None),

@@ -26,6 +26,14 @@ _CONNECT_SECONDS = 10.0
 _SHOWN = 300
 
 
+class Refused(EmbeddingError):
+    """The endpoint answers, and does not take the request; `status` is what it says."""
+
+    def __init__(self, message: str, hint: str, status: int) -> None:
+        super().__init__(message, hint)
+        self.status = status
+
+
 class _Transient(Exception):
     """Worth another try; `wait` is what the server asked for, in seconds."""
 
@@ -108,10 +116,7 @@ class JsonEndpoint:
             how = f"the key in {self.key_name} is not accepted" if self.key else f"{self.key_name} holds no key"
             raise EmbeddingError(f"{self.endpoint} answers {status}: {how}", f"set {self.key_name}, or name another by --key-env")
         if status != 200:
-            raise EmbeddingError(
-                f"{self.endpoint} answers {status}{self.about}{self._said(response)}",
-                self.refused,
-            )
+            raise Refused(f"{self.endpoint} answers {status}{self.about}{self._said(response)}", self.refused, status)
         try:
             return response.json()
         except (ValueError, RecursionError) as error:

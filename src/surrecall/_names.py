@@ -39,6 +39,8 @@ TABLES = (
     "eval_alert",
     "eval_prune",
     "eval_trend",
+    "draft_log",
+    "judgement_audit",
     "golden_set",
     "judgement",
     "label_change",

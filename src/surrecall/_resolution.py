@@ -21,6 +21,7 @@ _CURVE = """
 LET $curve = fn::curve($evaluation, $retriever);
 RETURN { curve: $curve, gain: fn::reranker_gain($curve, $prompt_k, $pool_k) };
 """
+_ALARMS = "RETURN fn::label_alarms($sets)"
 
 Progress = Callable[[int, int], None]
 
@@ -32,6 +33,12 @@ def evaluation_of(
     given: dict[str, Any] = {"evaluation": evaluation, "set": question_set, "retrievers": list(retrievers or []) or None}
     row: dict[str, Any] = database.value(_ROW, **given)
     return row
+
+
+def alarms(database: Database, question_sets: Sequence[str | None]) -> list[str]:
+    """What whoever shows figures of some golden sets has to say: labels that an audit found wrong."""
+    found: list[str] = database.value(_ALARMS, sets=list(question_sets))
+    return found
 
 
 def retrievers_of(row: dict[str, Any]) -> list[str]:

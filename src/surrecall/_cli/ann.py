@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from surrecall import _ann, _render
+from surrecall import _ann, _render, _resolution
 from surrecall._cli._app import Context, Json, command, corpus_of, cutoffs, progress_bar
+from surrecall._cli._resolution import warn_all
 
 _COLUMNS = ("index", "ef", "overlap", "recall", "short", *_render.TOOK, "now")
 
@@ -45,6 +46,7 @@ def ann(
     )
     with context.open() as database, progress_bar(context, "comparing") as advance:
         compared = _ann.compare(database, corpus, asked, advance)
+        alarms = _resolution.alarms(database, [question_set])
     if as_json:
         _render.print_json(context.out, compared)
     else:
@@ -57,5 +59,4 @@ def ann(
         context.show(_render.table(rows, _COLUMNS, title=title))
         context.out.print()
         context.out.print(_render.printable(compared.advice), soft_wrap=True, markup=False, highlight=False)
-    for warning in compared.warnings:
-        context.warn(warning)
+    warn_all(context, {"warnings": [*compared.warnings, *alarms]})

@@ -44,6 +44,7 @@ def curve(
         names = list(dict.fromkeys(retriever or _resolution.retrievers_of(row)))
         told = _resolution.curves(database, row, names, prompt_k, pool_k, advance)
         resolution = _resolution.resolution(database, row["id"], names, prompt_k)
+        alarms = _resolution.alarms(database, [row["set"]])
     if not any(one["curve"]["rows"] for one in told):
         raise DataError(
             f"no question of {_render.record_text(row['id'])} has a score: the retrievers failed on all of them",
@@ -61,7 +62,7 @@ def curve(
     for one in told:
         if failed := one["curve"]["errors"]:
             context.warn(f"{one['curve']['retriever']} failed on {_render.counted(failed, 'question')}, in none of its figures")
-    warn_all(context, resolution)
+    warn_all(context, resolution, {"warnings": alarms})
 
 
 def _show(context: Context, told: list[dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from surrealdb import RecordID
 
 from surrecall import _baseline, _evaluation, _gate, _propose, _render, _resolution, _schema
 from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
-from surrecall._cli._resolution import evaluation_id, say
+from surrecall._cli._resolution import evaluation_id, say, warn_all
 from surrecall._cli.evaluate import Trigger
 from surrecall._database import Database
 from surrecall._errors import DataError, ExitCode, UsageError
@@ -23,6 +23,10 @@ _NEWEST = """
 SELECT id, started FROM evaluation
 WHERE status = 'complete' AND trigger != 'import' AND seen = NONE AND set = $set ORDER BY started DESC, id DESC LIMIT 1
 """
+
+
+# the golden sets that floors are about
+_SETS = "SELECT VALUE set FROM eval_floor"
 
 
 @command("gate")
@@ -85,12 +89,12 @@ def gate(
             revision = _evaluation.git_revision(context.folder)
             measured = _gate.measure(database, note=note, trigger=trigger.value, revision=revision, jobs=jobs, progress=advance)
         told = _gate.judge(database, measured, given)
+        alarms = _resolution.alarms(database, database.value(_SETS))
     if as_json:
         _render.print_json(context.out, told)
     else:
         show_gate(context, told)
-    for warning in measured.warnings if measured else []:
-        context.warn(warning)
+    warn_all(context, {"warnings": [*(measured.warnings if measured else []), *alarms]})
     if not told["holds"]:
         raise typer.Exit(ExitCode.GATE_FAILED)
 

@@ -9,7 +9,7 @@ import typer
 from surrecall import _diagnosis, _render, _resolution
 from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
 from surrecall._cli._question import find_question
-from surrecall._cli._resolution import evaluation_id, say
+from surrecall._cli._resolution import evaluation_id, say, warn_all
 from surrecall._errors import UsageError
 
 _ROW = ("question", "document", "fault", "why", "read as")
@@ -50,6 +50,7 @@ def misses(
         asked = None if evaluation is None else evaluation_id(database, evaluation)
         row = _resolution.evaluation_of(database, asked, question_set, [name])
         told = _diagnosis.misses(database, row["id"], name, given[0] if given else max(row["k"]), depth, advance)
+        alarms = _resolution.alarms(database, [row["set"]])
     if as_json:
         _render.print_json(context.out, {"evaluation": row["id"], "retriever": name} | told)
         return
@@ -60,6 +61,7 @@ def misses(
             f"{_render.counted(changed, 'missed label')} of that evaluation changed since, or its question is gone, so no kind "
             "is told; surrecall evaluate measures what is there"
         )
+    warn_all(context, {"warnings": alarms})
     if told["note"]:
         context.warn(told["note"])
     say(context, f"missed in {_render.record_text(row['id'])}, set {row['set']}; the lists were asked anew")

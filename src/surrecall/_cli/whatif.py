@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from surrecall import _document_file, _import_documents, _render, _tabular, _whatif
+from surrecall import _document_file, _import_documents, _render, _resolution, _tabular, _whatif
 from surrecall._cli._app import Context, Json, command, corpus_of, cutoffs, print_counts, progress_bar
 from surrecall._cli._documents import File, Form, IdColumn, Ids, PrependTitle, TextColumn, TitleColumn, VectorColumn, Vectors
 from surrecall._cli._floors import show_floors
+from surrecall._cli._resolution import warn_all
 
 # more would push the figures out of sight
 _SHOWN = 20
@@ -63,11 +64,13 @@ def whatif(
     )
     with context.open() as database, progress_bar(context, "trying") as advance:
         told = _whatif.whatif(database, corpus, options, advance)
+        alarms = _resolution.alarms(database, [question_set])
     if as_json:
         _render.print_json(context.out, told)
     else:
         _show(context, told, metric)
     _warn(context, told, corpus.table)
+    warn_all(context, {"warnings": alarms})
 
 
 def _show(context: Context, told: _whatif.WhatIf, metric: str) -> None:
