@@ -27,6 +27,7 @@ TABLES = (
     "import_log",
     "embedding_model",
     "miss_note",
+    "chunking",
     "corpus_change",
     "corpus_state",
     "ingest_lease",
