@@ -107,12 +107,13 @@ def _show(context: Context, told: dict[str, Any]) -> None:
     context.show(_render.table(figures, means, title=measure))
     context.out.print()
     context.show(_render.table(figures, ("a", "b", "questions", "p sign-flip", "p Holm", "p t-test", "smallest difference told")))
-    costs = [{"side": names[name], "asked for": side["took"]["depth"], **_render.took(side["took"])}
-             for name, side in sides.items() if side.get("took")]  # fmt: skip
+    costs = [{"side": names[name], "asked for": (side.get("took") or {}).get("depth"), **_render.took(side.get("took")),
+              **_render.tokens((side.get("prompt") or {}).get("tokens"))}
+             for name, side in sides.items() if side.get("took") or side.get("prompt")]  # fmt: skip
     if costs:
         context.out.print()
-        columns = ("side", "asked for", *_render.TOOK)
-        context.show(_render.table(costs, columns, title="ms a question"))
+        columns = ("side", "asked for", *_render.TOOK, _render.TOKENS)
+        context.show(_render.table(costs, columns, title=f"ms a question, tokens of the first {told['k']} (estimated)"))
     for one in told["comparisons"]:
         a, b = names[one["a"]["name"]], names[one["b"]["name"]]
         of = f" ({a}, {b})" if several else ""
