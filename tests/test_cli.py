@@ -64,6 +64,7 @@ COMMANDS = (
     "baseline export",
     "watch",
     "check",
+    "chunk",
     "bundle",
     "remove",
     "retriever add",
