@@ -8,6 +8,7 @@ from io import TextIOWrapper
 
 from surrecall._cli import (
     advise,
+    anchors,
     ann,
     apply,
     baseline_export,
@@ -16,6 +17,9 @@ from surrecall._cli import (
     blame,
     bundle,
     check,
+    chunking_add,
+    chunking_list,
+    chunking_remove,
     compare,
     curve,
     demo,
@@ -63,6 +67,7 @@ from surrecall._errors import ExitCode
 
 __all__ = [
     "advise",
+    "anchors",
     "ann",
     "app",
     "apply",
@@ -72,6 +77,9 @@ __all__ = [
     "blame",
     "bundle",
     "check",
+    "chunking_add",
+    "chunking_list",
+    "chunking_remove",
     "compare",
     "curve",
     "demo",
