@@ -28,6 +28,8 @@ TABLES = (
     "embedding_model",
     "miss_note",
     "chunking",
+    "anchor_place",
+    "anchor_twin",
     "corpus_change",
     "corpus_state",
     "ingest_lease",

@@ -42,13 +42,13 @@ _READ = {
     STREAMING: """
 fn::require_indexes();
 LET $answers = (
-  SELECT VALUE object::extend(fn::sweep_answer($name, PROBE(id, $k, $x), $k), { labels: fn::labels_of(id) }) FROM $questions
+  SELECT VALUE fn::sweep_labelled(id, fn::sweep_answer($name, PROBE(id, $k, $x), $k)) FROM $questions
 );
 """,
     CLOSURE: """
 fn::require_indexes();
 LET $answers = $questions.map(|$id|
-  object::extend(fn::sweep_answer($name, PROBE($id, $k, $x), $k), { labels: fn::labels_of($id) })
+  fn::sweep_labelled($id, fn::sweep_answer($name, PROBE($id, $k, $x), $k))
 );
 """,
 }

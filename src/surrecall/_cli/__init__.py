@@ -8,6 +8,7 @@ from io import TextIOWrapper
 
 from surrecall._cli import (
     advise,
+    anchors,
     ann,
     apply,
     baseline_export,
@@ -17,6 +18,9 @@ from surrecall._cli import (
     bundle,
     check,
     chunk,
+    chunking_add,
+    chunking_list,
+    chunking_remove,
     compare,
     curve,
     demo,
@@ -64,6 +68,7 @@ from surrecall._errors import ExitCode
 
 __all__ = [
     "advise",
+    "anchors",
     "ann",
     "app",
     "apply",
@@ -74,6 +79,9 @@ __all__ = [
     "bundle",
     "check",
     "chunk",
+    "chunking_add",
+    "chunking_list",
+    "chunking_remove",
     "compare",
     "curve",
     "demo",

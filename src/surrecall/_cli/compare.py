@@ -192,6 +192,7 @@ def _left_out(one: dict[str, Any]) -> list[str]:
         "only_a": f"only in {one['a']['name']}",
         "only_b": f"only in {one['b']['name']}",
         "relabelled": "relabelled in between",
+        "unlabelled": "no anchor to score by",
         "errors": "failed on one side",
     }
     lines = [
