@@ -151,14 +151,14 @@ def chunk(
     corpus.require_chunk_table(asked.into)
     recorded = _recorded(database, corpus, asked)
     splitter, done = _settled(asked, recorded)
-    _refuse_others(database, corpus, asked.into)
+    _refuse_others(database, corpus, asked, recorded)
     indexed = _prepare(database, project, corpus, asked, done)
     again = f"surrecall chunk {corpus.table} --into {asked.into}"
     source = f"chunks {asked.into}"
     work = _Work(database, corpus, asked.into, splitter, done)
     before = database.value(_COUNT, table=asked.into)
     try:
-        if recorded is not None and _differs(recorded, done):
+        if before and (recorded is None or _differs(recorded, done)):
             database.run(_OPEN, source=source, documents=0, next=again)
             work.empty()
         if recorded is None or _differs(recorded, done):
@@ -246,14 +246,16 @@ def _splitters(max_chars: int, overlap: int) -> tuple[dict[bool, Splitter], str]
     return {False: plain, True: markdown}, version("semantic-text-splitter")
 
 
-def _refuse_others(database: Database, corpus: Corpus, into: str) -> None:
+def _refuse_others(database: Database, corpus: Corpus, asked: Asked, recorded: dict[str, Any] | None) -> None:
     """A table that is there and was not made by surrecall chunk stays what it is."""
-    found = _inventory.functions_and_tables(database).get(f"table {into}")
+    found = _inventory.functions_and_tables(database).get(f"table {asked.into}")
     if found is not None and not found.is_ours:
         raise UsageError(
-            f"{into} is a table of yours, and is left alone\n  there: {found.text}",
+            f"{asked.into} is a table of yours, and is left alone\n  there: {found.text}",
             f"surrecall chunk {corpus.table} --into another name",
         )
+    if found is not None and recorded is None and not asked.replace and database.value(_ANY, table=asked.into):
+        raise UsageError(f"{asked.into} holds chunks, and how they were cut is not recorded", "--replace cuts it anew")
 
 
 def _prepare(database: Database, project: Path, corpus: Corpus, asked: Asked, done: Chunked) -> bool:
