@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import foreign
-from definitions import DEFINITIONS
 from surql_cases import both_executors
 from surrecall import (
     Database,
@@ -333,15 +332,8 @@ def test_from_the_command_line(seeded: Run, target: Any) -> None:  # noqa: F811
     seeded("embed", "--table", "chunk_small", "--embedder", "hashing", "--same-model")
     assert "have no vector" in seeded("check", code=4).stdout
     assert "embedded" in seeded("chunk", "article", "--into", "chunk_large", "--embed").stdout
-    names = [f"chunk_{size}_hybrid_doc" for size in ("small", "large")]
-    seeded("evaluate", "-k", "1,3", "-r", names[0], "-r", names[1], "-r", "chunk_small_bm25", "-r", "chunk_large_bm25")
+    seeded("evaluate", "-k", "3", "-r", "chunk_small_hybrid_doc", "-r", "chunk_large_hybrid_doc")
     assert seeded("check").stdout == "all is well\n"
-    compared = json.loads(seeded("compare", *names, "-k", "3", "--json").stdout)["comparisons"][0]
-    assert compared["questions"] == 8
-    # small chunks cost less at the same k
-    rows = {(row["retriever"], row["k"]): row["prompt_tokens"] for row in json.loads(seeded("history", "--json").stdout)}
-    assert 0 < rows["chunk_small_bm25", 3] < rows["chunk_large_bm25", 3] < rows[names[0], 3]
-    assert rows["chunk_small_bm25", 3] <= 3 * 60 / 4
     assert "tokens" in seeded("history").stdout.splitlines()[0]
     plan = seeded("remove", "--dry-run").stdout
     assert "would remove table chunk_small" in plan
@@ -370,7 +362,6 @@ def test_a_snapshot_carries_chunks_and_how_they_were_cut(help_centre: Database, 
 def test_the_definitions_are_there_before_the_first_chunk(empty: Database, project: Path) -> None:
     """A database that starts empty, as in CI: definitions by apply, chunks by one command."""
     _chunk.write(project, ARTICLE, "chunk_small")
-    empty.run(DEFINITIONS)
     _schema.apply(empty, project)
     again = _schema.apply(empty, project)
     assert again.changed == 0
