@@ -212,6 +212,13 @@ def test_cut_off_it_is_named_refused_and_finished(help_centre: Database, project
     assert [row for row in whole if row in some] == some
     cut(help_centre, project, Asked("again", 60, 10))
     assert [row["text"] for row in chunks(help_centre, "again")] == [row["text"] for row in whole]
+    # much work is done without the indexes, which are there again afterwards
+    monkeypatch.setattr(_chunk, "_HEAVY", 0)
+    help_centre.run("UPDATE article:gift_card SET content = 'A zebra of a gift.'")
+    assert cut(help_centre, project, Asked("again")).cut == 1
+    assert help_centre.value("RETURN fn::search_again_bm25('zebra', 5).document.id") == [
+        help_centre.value("RETURN article:gift_card")
+    ]
 
 
 def test_searches_by_chunk_and_by_document(help_centre: Database, project: Path) -> None:
@@ -265,10 +272,13 @@ def _with_files(project: Path) -> Path:
 
 
 def test_init_writes_what_chunk_writes(tmp_path: Path, project: Path) -> None:
+    # a project from before there were chunks
+    (project / "surql/corpus/chunk_sources.surql").unlink()
     _chunk.write(project, ARTICLE, "chunk_small")
     _chunk.write(project, ARTICLE, "chunk_large")
     other = tmp_path / "other"
     _init.init(other, ARTICLE, chunks=["chunk_small", "chunk_large"])
+    assert (project / "surql/corpus/chunk_sources.surql").is_file()
     files = {path.name: path.read_text() for path in (project / "surql/corpus").iterdir()}
     made = {path.name: path.read_text() for path in (other / "surql/corpus").iterdir()}
     # retrieve.surql is made by apply

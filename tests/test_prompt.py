@@ -52,7 +52,7 @@ def test_the_mean_is_over_the_questions_and_grows_with_k(help_centre: Database) 
 def test_a_long_list_is_priced_on_some_questions(help_centre: Database) -> None:
     help_centre.run("RETURN fn::record_evaluation({ k: [100], retrievers: ['bm25'] })")
     (evaluation,) = help_centre.value("SELECT VALUE id FROM evaluation")
-    assert help_centre.value("RETURN fn::prompt_at($e, 'bm25', 100).questions", e=evaluation) == 2
+    assert help_centre.value("RETURN fn::prompt_at($e, 'bm25', 100).questions", e=evaluation) == 5
 
 
 def test_it_stands_beside_the_figures(seeded: Run) -> None:  # noqa: F811

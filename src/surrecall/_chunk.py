@@ -29,6 +29,7 @@ _BATCH_WITHOUT_INDEXES, _BATCH_WITH_INDEXES = 500, 50
 _HEAVY = 5000
 # a build that has not moved for as long will not
 _STALLED = 60.0
+_SOURCES = "chunk_sources.surql"
 # a line that only a heading of Markdown begins with
 _HEADING = re.compile(r"^#{1,6}[ \t]+\S", re.MULTILINE)
 
@@ -120,6 +121,8 @@ def write(project: Path, corpus: Corpus, into: str) -> tuple[list[Path], list[st
     files = corpus.chunk_files(into)
     if (folder / f"{into}.surql").exists():
         return [], []
+    # a project from before there were chunks lacks what check knows their documents by
+    files += [file for file in corpus.render() if file.name == _SOURCES and not (folder / file.name).exists()]
     retrievers = corpus.chunk_retrievers(into)
     text = registry.read_bytes().decode("utf-8")
     known = {one.name for one in _retrievers.parse(text.removeprefix("\ufeff"), str(registry))}
@@ -142,8 +145,11 @@ def chunk(
     corpus: Corpus,
     asked: Asked,
     progress: Progress = lambda _done, _all: None,
+    fill: Callable[[], None] = lambda: None,
 ) -> Chunked:
     """Cut the documents that are not cut yet or changed since, and take out the chunks of those that are gone.
+
+    `fill` is called when the chunks are there, and before their indexes are, under which each change of a row takes long.
 
     Raises UsageError for a table that is none of chunks, or was cut in another way; Interrupted on Ctrl-C, after which the next
     call goes on.
@@ -171,8 +177,13 @@ def chunk(
         if (work.total or not indexed) and not database.value(_UNFINISHED, source=source):
             database.run(_OPEN, source=source, documents=work.total, next=again)
         work.run(progress, _BATCH_WITH_INDEXES if indexed else _BATCH_WITHOUT_INDEXES)
-        if not indexed:
-            _build_indexes(database, project, corpus, asked.into)
+        try:
+            fill()
+        finally:
+            # the chunks are whole, whatever became of their vectors
+            if not indexed:
+                _build_indexes(database, project, corpus, asked.into)
+            database.run(_CLOSE, source=source)
     except (KeyboardInterrupt, DatabaseError) as error:
         by_user = isinstance(error, KeyboardInterrupt)
         raise Interrupted(
@@ -180,7 +191,6 @@ def chunk(
             f"{again} goes on",
             by_user=by_user,
         ) from error
-    database.run(_CLOSE, source=source)
     done.chunks = database.value(_COUNT, table=asked.into)
     done.removed = before + done.added - done.chunks
     return done
@@ -262,7 +272,8 @@ def _prepare(database: Database, project: Path, corpus: Corpus, asked: Asked, do
     """Write and apply the definitions; whether the indexes stay while rows go in."""
     into = asked.into
     folder = project / "surql" / "corpus"
-    paths = [*(folder / file.name for file in corpus.chunk_files(into)), project / "surql" / _files.REGISTRY_FILE,
+    names = [*(file.name for file in corpus.chunk_files(into)), _SOURCES]
+    paths = [*(folder / name for name in names), project / "surql" / _files.REGISTRY_FILE,
              project / "surql" / _files.DISPATCHER_FILE]  # fmt: skip
     before = {path: path.read_bytes() if path.is_file() else None for path in paths}
     tables = database.value("INFO FOR DB")["tables"]

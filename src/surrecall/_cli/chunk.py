@@ -47,13 +47,16 @@ def chunk(
     form = None if markdown is None else _chunk.Form.MARKDOWN if markdown else _chunk.Form.PLAIN
     asked = _chunk.Asked(into, max_chars, overlap, form, replace)
     embedded: _embed.Embedded | None = None
-    with context.open(create=True) as database:
-        with progress_bar(context, "cutting") as advance:
-            done = _chunk.chunk(database, context.folder, corpus, asked, advance)
-        if embed:
-            with progress_bar(context, "embedding") as advance:
+    what = "cutting and embedding" if embed else "cutting"
+    with context.open(create=True) as database, progress_bar(context, what) as advance:
+
+        def fill() -> None:
+            nonlocal embedded
+            if embed:
                 where = _embed.places(corpus, context.folder, database, ("document",), into)
                 embedded = _embed.embed(database, where, _embed.Asked(roles=("document",), table=into), advance)
+
+        done = _chunk.chunk(database, context.folder, corpus, asked, advance, fill)
     if as_json:
         _render.print_json(context.out, {"chunked": done, "embedded": embedded})
     else:
