@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from surrealdb import RecordID
 
+from conftest import ROOT
 from surrecall import Database, Options, Settings, UsageError, _anchors, _retrievers, _sweep, evaluate
 from test_cli import Run, run, seeded, target  # noqa: F401  fixtures
 
@@ -313,3 +315,23 @@ def test_the_commands(seeded: Run, target: Settings, tmp_path: Path) -> None:  #
     assert next(line for line in lines if line["id"] == "code")["anchors"] == row["anchors"]
     seeded("chunking", "remove", "chunk")
     assert "chunking has no chunk" in seeded("chunking", "remove", "chunk", code=2).stderr
+
+
+def test_the_page_says_what_happens(help_centre: Database) -> None:
+    """The statements of docs/anchors.md, in their order."""
+    page = (ROOT / "docs" / "anchors.md").read_text(encoding="utf-8")
+    tables, looked = re.findall(r"^```surql\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (question,) = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    help_centre.run(tables)
+    assert "surrecall chunking add half --document page --text body --position part" in page
+    _anchors.add_chunking(help_centre, "half", {"document": "page", "text": "body", "position": "part"})
+    anchor = json.loads(question)["anchors"][0]
+    anchored(help_centre, (RecordID("article", anchor["document"]), anchor["phrase"]))
+    text, place, report = help_centre.run(looked)
+    assert text == '"the valve" - never less'
+    assert place == {"from": 4, "to": 29}
+    assert "`{ from: 4, to: 29 }`" in page
+    assert [(row["verdict"], row["chunks"]) for row in report] == [("found", [RecordID("half", ["gift_card", 0])])]
+    search = re.search(r"retriever add halves '([^']+)'", page)
+    assert search is not None
+    assert help_centre.value(f"LET $k = 3; RETURN count(({search[1]}))") == 3

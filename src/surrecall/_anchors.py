@@ -18,7 +18,8 @@ _TABLES = "SELECT VALUE record::id(id) FROM chunking ORDER BY id"
 _ADD = "RETURN fn::chunking_add($table, $fields)"
 _REMOVE = "RETURN fn::chunking_remove($table)"
 _LIST = "RETURN fn::chunkings()"
-_QUESTIONS, _DOCUMENTS = 500, 200
+# documents are read anew for each part; more anchors take long in one statement
+_QUESTIONS, _DOCUMENTS = 150, 200
 
 
 def place(database: Database, question_set: str, retrievers: Sequence[str]) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import chunked
 from collection import fresh, report, seconds
 
+import chunked
 from surrecall import Database, Options, _anchors, evaluate
 
 
