@@ -70,6 +70,7 @@ COMMANDS = (
     "baseline export",
     "watch",
     "check",
+    "chunk",
     "bundle",
     "remove",
     "retriever add",

@@ -81,7 +81,7 @@ def test_a_retriever_that_is_asked_anew_at_each_cutoff_has_a_time_for_each(help_
 def test_both_stand_beside_the_quality(seeded: Run) -> None:  # noqa: F811
     shown = seeded("evaluate", "-k", "1,3").stdout
     head = next(line for line in shown.splitlines() if "95th" in line)
-    assert head.split() == ["retriever", "k", "recall", "ndcg", "median", "95th"]
+    assert head.split() == ["retriever", "k", "recall", "ndcg", "median", "95th", "tokens"]
     assert len(head) <= 80
     rows = json.loads(seeded("evaluate", "-k", "3", "--json").stdout)["latency"]
     assert [row["retriever"] for row in rows] == ["bm25", "vector", "hybrid"]

@@ -188,7 +188,7 @@ def test_the_commands_that_compare(tmp_path: Path) -> None:
     # what took how long, and which evaluation it is of, stand between
     for paragraph in printed.strip().split("\n\n"):
         assert paragraph in lines
-    assert re.search(r"^side +asked for +median +95th\nbm25 +\d+ +[\d.]+ +[\d.]+\n", lines, re.MULTILINE)
+    assert re.search(r"^side +asked for +median +95th +tokens\nbm25 +\d+ +[\d.]+ +[\d.]+ +\d+\n", lines, re.MULTILINE)
     assert "bm25 and vector cannot be told apart on 8 questions" in lines
     assert re.search(r"hybrid in evaluation:\w+ and hybrid in evaluation:\w+ cannot be told apart on 8 questions", lines)
 

@@ -1,4 +1,4 @@
-"""Real collections of the field: SciFact and a documentation set.
+"""Real collections of the field: SciFact, a documentation set, and long documents whose labels are spans.
 
 Of SciFact 60 questions are asked; SURRECALL_SCIFACT_QUESTIONS=300 asks all.
 
@@ -7,9 +7,12 @@ They are not part of this repository. SURRECALL_COLLECTIONS names the folder tha
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ import pytest
 import pytrec_eval
 from surrealdb import RecordID
 
+import chunked
 from conftest import ROOT, fresh_settings
 from surrecall import (
     Database,
@@ -354,3 +358,106 @@ def test_cranfield_the_table_by_retriever_equals_trec_eval_on_the_exported_run(
             assert loaded.runs["vector", 10]["ndcg"] == pytest.approx(0.4996, abs=0.005)
             assert loaded.runs["bm25", 10]["ndcg"] == pytest.approx(0.516, abs=0.05)
             assert loaded.runs["hybrid", 10]["ndcg"] > loaded.runs["vector", 10]["ndcg"]
+
+
+class Cut:
+    """Long documents, questions whose labels are spans of them, and the documents in six tables of chunks."""
+
+    def __init__(self, database: Database, folder: Path, project: Path) -> None:
+        self.database = database
+        self.collection = chunked.read(folder)
+        self.sample = list(self.collection.spans)[::30]
+        chunked.load(database, self.collection, project, self.sample)
+        self.golden_set = database.value("RETURN fn::golden_set_hash('default')")
+        for chunking in chunked.CHUNKINGS:
+            chunked.cut(database, self.collection, chunking)
+
+    def holders(self, span: tuple[str, int, int], chunking: chunked.Chunking) -> list[str]:
+        """Ids of the chunks that hold a span whole; white space at its ends is no part of it."""
+        name, start, end = span
+        text = self.collection.texts[name]
+        phrase = text[start:end]
+        start += len(phrase) - len(phrase.lstrip())
+        end -= len(phrase) - len(phrase.rstrip())
+        return [
+            f"{name}_{at:05}"
+            for at, begins in enumerate(chunking.starts(text))
+            if begins <= start and end <= begins + chunking.size
+        ]
+
+    def times(self) -> Callable[[str], int]:
+        """How often a phrase stands in all documents, white space, quotes, dashes and case aside."""
+        plain = str.maketrans("‘’‚‛“”„‟–—‐‑−", "''''\"\"\"\"-----")
+
+        def form(text: str) -> str:
+            return " ".join(text.translate(plain).lower().split())
+
+        texts = [form(text) for text in self.collection.texts.values()]
+        return functools.cache(lambda phrase: sum(text.count(form(phrase)) for text in texts))
+
+
+@pytest.fixture(scope="module")
+def cut(pytestconfig: pytest.Config, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cut]:
+    folder = folder_of("chroma-chunking")
+    with Database(fresh_settings(pytestconfig, engine)) as database:
+        yield Cut(database, folder, tmp_path_factory.mktemp("project"))
+
+
+def test_chroma_every_span_is_found_split_or_named_in_every_chunking(cut: Cut) -> None:
+    """790 spans in six chunkings, against the characters at which they stand."""
+    times = cut.times()
+    spans = {name: cut.collection.spans[name] for name in cut.collection.spans}
+    questions = [RecordID("question", name) for name in spans]
+    for chunking in chunked.CHUNKINGS:
+        rows = cut.database.value("RETURN fn::anchors_placed($table, $questions)", table=chunking.table, questions=questions)
+        told = {row["question"].id: row["anchors"] for row in rows}
+        assert set(told) == set(spans)
+        verdicts = Counter(anchor["verdict"] for anchors in told.values() for anchor in anchors)
+        assert verdicts.total() == 790
+        assert set(verdicts) == {"found", "split", "ambiguous"}, verdicts
+        for name, anchors in told.items():
+            for span, anchor in zip(spans[name], anchors, strict=True):
+                found = [chunk.id for chunk in anchor["chunks"]]
+                whole = cut.holders(span, chunking)
+                if times(cut.collection.phrase(span)) > 1:
+                    assert anchor["verdict"] == "ambiguous", (chunking, span)
+                elif whole:
+                    assert (anchor["verdict"], found) == ("found", whole), (chunking, span)
+                else:
+                    assert anchor["verdict"] == "split", (chunking, span)
+                    covers(span, chunking, found)
+
+
+def covers(span: tuple[str, int, int], chunking: chunked.Chunking, found: list[str]) -> None:
+    """Whether chunks hold a span together, none of them for nothing."""
+    _, start, end = span
+    step = chunking.size - chunking.overlap
+    places = [(int(chunk.rpartition("_")[2]) * step, int(chunk.rpartition("_")[2]) * step + chunking.size) for chunk in found]
+    assert places[0][0] <= start
+    assert places[-1][1] >= end
+    assert all(before[1] >= after[0] for before, after in itertools.pairwise(places))
+    assert all(before[1] < after[0] + 2 * chunking.overlap + 1 for before, after in zip(places, places[2:], strict=False))
+
+
+def test_chroma_one_golden_set_scores_two_chunkings(cut: Cut) -> None:
+    fine, coarse = chunked.CHUNKINGS[3], chunked.CHUNKINGS[4]
+    chunked.search(cut.database, fine, coarse)
+    evaluation = evaluate(cut.database, Options([5, 50], question_set="sample"))
+    assert cut.database.value("RETURN fn::golden_set_hash('default')") == cut.golden_set
+    for chunking in (fine, coarse):
+        answers = cut.database.value(
+            "SELECT question, ranking, labels, anchors, answerable FROM eval_answer WHERE retriever = $name ORDER BY question",
+            name=chunking.table,
+        )
+        assert [row["question"].id for row in answers] == sorted(f"sample_{name}" for name in cut.sample)
+        scored = [row for row in answers if row["answerable"]]
+        assert len(scored) > 0.6 * len(answers)
+        shares = [sum(label["document"] in row["ranking"][:5] for label in row["labels"]) / len(row["labels"]) for row in scored]
+        run = next(row for row in evaluation.runs if (row["retriever"], row["k"]) == (chunking.table, 5))
+        assert run["recall"] == pytest.approx(sum(shares) / len(shares), abs=1e-9)
+        assert run["recall"] > 0.3
+    told = cut.database.value(
+        "RETURN fn::compare({ sides: $sides, set: 'sample', k: 5, resamples: 100 })", sides=[fine.table, coarse.table]
+    )["comparisons"][0]
+    assert told["questions"] + len(told["excluded"]["unlabelled"]) == len(cut.sample)
+    assert told["excluded"]["relabelled"] == []

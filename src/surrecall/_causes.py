@@ -46,6 +46,7 @@ _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = 
             "another import of this run has just begun; look at surrecall history",
         ),
         (r"a question of that text is in the golden set ", DataError, None),
+        (r"chunking (takes|has|needs) ", UsageError, None),
         (r"no such question", UsageError, "surrecall questions lists them"),
         (r"the import of .* is unfinished", DataError, None),
         (r"vectors of two models: ", DataError, None),

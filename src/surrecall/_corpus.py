@@ -14,6 +14,7 @@ from surrecall import _files, _floors, _names, _quoting, _retrievers
 from surrecall._errors import UsageError
 
 _TEMPLATES = Path(__file__).parent / "templates" / "corpus"
+_CHUNK_TEMPLATES = Path(__file__).parent / "templates" / "chunks"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 # what fn::search_vec gives as a score, so that more is better; the other distances of the engine are negated
 _DISTANCES = ("COSINE", "EUCLIDEAN", "MANHATTAN", "CHEBYSHEV", "HAMMING", "JACCARD", "PEARSON")
@@ -27,6 +28,10 @@ _OF_TEXT = ("TABLE_words", "search_bm25", "retrieve_bm25")
 _OF_VECTOR = ("TABLE_embedding", "search_vec", "retrieve_vec")
 _OF_BOTH = ("search_hybrid", "retrieve_hybrid", "search_hybrid_floor", "retrieve_hybrid_floor")
 _OF_OWN = ("TABLE", "TABLE_words", "TABLE_embedding")
+_CHUNKS_OF_TEXT = ("CHUNK_words", "search_CHUNK_bm25", "search_CHUNK_hybrid")
+_CHUNKS_OF_VECTOR = ("CHUNK_embedding", "search_CHUNK_vec", "search_CHUNK_hybrid")
+# short enough for what is named after it
+_CHUNK_TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,8 @@ class Corpus:
         entries = [_retrievers.entry(retriever) for retriever in extra]
         files = [
             _files.SourceFile(
-                f"{name.replace('TABLE', _plain(self.table))}{suffix}", self._fill(f"{template}{suffix}", extra=entries, **values)
+                f"{name.replace('TABLE', _plain(self.table))}{suffix}",
+                self._fill(f"{template}{suffix}", _TEMPLATES, extra=entries, **values),
             )
             for template, suffix in _templates()
             if self._takes(template)
@@ -186,6 +192,77 @@ class Corpus:
         rows = _floors.compile_rows([], self.names)
         made = {_files.DISPATCHER_FILE: dispatcher, _files.FLOOR_ROWS_FILE: rows}
         return [*files, *(_files.SourceFile(Path(name).name, text) for name, text in made.items())]
+
+    def require_chunk_table(self, name: str) -> None:
+        """Raise UsageError unless a table of chunks can have this name."""
+        if not _CHUNK_TABLE.fullmatch(name) or not _quoting.is_plain(name):
+            raise UsageError(f"{name!r} can't be the name of a chunk table", "letters, digits and _, at most 40: chunk_small")
+        taken = {self.table, self.vector_table, *_names.TABLES, *self.names.values()}
+        if name in taken:
+            raise UsageError(
+                f"{name} is a table already, and none of chunks", "give the chunks a table of their own: chunk_small"
+            )
+
+    def chunk_indexes(self, name: str) -> tuple[str, ...]:
+        """The names of the indexes over a table of chunks that are built when it is filled."""
+        words = [self._words_of(name, field) for field in self._chunk_fields] if self.has_words else []
+        return (*words, *([f"{name}_embedding"] if self.vector else []))
+
+    def chunk_files(self, name: str) -> list[_files.SourceFile]:
+        """The files of surql/corpus for a table of chunks of this corpus."""
+        self.require_chunk_table(name)
+        words, fields = self.has_words, self._chunk_fields
+        made = []
+        for path in sorted(_CHUNK_TEMPLATES.glob("*.surql")):
+            if (path.stem in _CHUNKS_OF_TEXT and not words) or (path.stem in _CHUNKS_OF_VECTOR and self.vector is None):
+                continue
+            for field_name in fields if path.stem == "CHUNK_words" else [""]:
+                index = self._words_of(name, field_name)
+                file = f"{index if field_name else path.stem.replace('CHUNK', name)}.surql"
+                text = self._fill(
+                    path.name,
+                    _CHUNK_TEMPLATES,
+                    name=name,
+                    chunk=_quoting.identifier(name),
+                    fields=fields,
+                    field=field_name,
+                    index=index,
+                    words=self.chunk_indexes(name)[: len(fields)],
+                )
+                made.append(_files.SourceFile(file, _names.rename(text, self.names)))
+        return made
+
+    def chunk_retrievers(self, name: str) -> list[_retrievers.Retriever]:
+        """The retrievers over a table of chunks: each search by chunks, and by documents, of which the best chunk counts."""
+        self.require_chunk_table(name)
+        words, vector = f"fn::search_{name}_bm25($question.text, {{k}})", f"fn::search_{name}_vec($question.embedding, {{k}})"
+        both = f"fn::search_{name}_hybrid($question.text, $question.embedding, {{k}})"
+        searches = [
+            *([("bm25", words, {"lexical": words})] if self.has_words else []),
+            *([("vector", vector, {"vector": vector})] if self.vector else []),
+            *([("hybrid", both, {"lexical": words, "vector": vector, "fused": both})] if self.has_words and self.vector else []),
+        ]
+        best = self.names.get("fn::best_documents", "fn::best_documents")
+        every = f"math::max([$k, {self.pool}])"
+        forms = [("", "{call}", "$k", name), ("_doc", f"{best}({{call}}, $k)", every, self.table)]
+        return [
+            _retrievers.Retriever(
+                f"{name}_{search}{ending}",
+                form.format(call=call.format(k=k)),
+                returns,
+                stages=tuple(_retrievers.Stage(stage, form.format(call=one.format(k=k))) for stage, one in stages.items()),
+            )
+            for search, call, stages in searches
+            for ending, form, k, returns in forms
+        ]
+
+    @property
+    def _chunk_fields(self) -> list[str]:
+        """The fields of a chunk that BM25 searches."""
+        return ["text", *(["title"] if self.title in self.texts and self.title != self.body else [])]
+
+    def _words_of(self, name: str, field_name: str) -> str:
+        return f"{name}_words" + (f"_{field_name}" if field_name != "text" else "")
 
     def _takes(self, template: str) -> bool:
         if self.adopted and template in _OF_OWN:
@@ -220,9 +297,9 @@ class Corpus:
     def _fill_with(self, own: str, adopted: str) -> str:
         return "surrecall seed" if self.table == "article" else adopted if self.adopted else own
 
-    def _fill(self, template: str, **values: object) -> str:
+    def _fill(self, template: str, folder: Path, **values: object) -> str:
         environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(_TEMPLATES),
+            loader=jinja2.FileSystemLoader(folder),
             undefined=jinja2.StrictUndefined,
             keep_trailing_newline=True,
             trim_blocks=True,

@@ -29,6 +29,7 @@ _TRIES = 3
 _REFUSED_AT_MOST = 10
 # the bounds of fn::usable_vector: what is shorter or longer is zero or infinite in the index
 
+_CHUNK_TABLES = "SELECT VALUE record::id(id) FROM chunking WHERE made != NONE ORDER BY id"
 _RECORDED = "SELECT * FROM embedding_model ORDER BY role, id"
 _SETS = "SELECT VALUE set FROM question GROUP BY set ORDER BY set"
 _REQUIRE = "fn::require_model($table, $field, $made)"
@@ -84,6 +85,8 @@ class Asked:
     max_chars: int | None = None
     prefixes: dict[str, str | None] = field(default_factory=dict)
     roles: tuple[str, ...] = _ROLES
+    # the one table to work on; None is all of them
+    table: str | None = None
     question_set: str | None = None
     every: bool = False
     same_model: bool = False
@@ -114,36 +117,46 @@ class Embedded:
     filled: list[Filled]
 
 
-def places(corpus: Corpus | None, project: Path, database: Database, roles: Sequence[str] = _ROLES) -> list[Place]:
-    """Where vectors belong: questions, then documents. Without a project it is the help centre.
+def places(
+    corpus: Corpus | None, project: Path, database: Database, roles: Sequence[str] = _ROLES, table: str | None = None
+) -> list[Place]:
+    """Where vectors belong: questions, then documents, then chunks of them. Without a project it is the help centre.
 
-    Raises UsageError when the corpus has no vectors, keeps them in another table, or is not known.
+    `roles` and `table` are what is to be worked on. Raises UsageError when the corpus has no vectors, keeps them in another
+    table, or is not known, or when there is nothing to fill in that table.
     """
     if corpus is None and (project / "surql" / "corpus").is_dir():
         raise UsageError(
             "surrecall.toml of this folder has no [corpus], so the table is not known",
             "surrecall init --table … --field … --vector … --dimension …",
         )
-    table, texts, vector, dimension = (
+    documents, texts, vector, dimension = (
         ("article", ("content",), "embedding", 4)
         if corpus is None
         else (corpus.table, corpus.texts, corpus.vector, corpus.dimension)
     )
     if vector is None:
-        raise UsageError(f"{table} has no vector field", "surrecall init --vector … --dimension … names one")
+        raise UsageError(f"{documents} has no vector field", "surrecall init --vector … --dimension … names one")
     questions = Place("question", database.table("question"), ("text",), "embedding", dimension)
+    chunks = [Place("document", name, ("text",), "embedding", dimension, noun="chunk") for name in database.value(_CHUNK_TABLES)]
+    fills = [questions.table, documents, *(place.table for place in chunks)]
+    if table is not None and table not in fills:
+        raise UsageError(
+            f"surrecall embed fills no table {table}; it fills {', '.join(fills)}",
+            f"surrecall chunk {documents} --into {table} makes a table of chunks",
+        )
     if corpus is not None and corpus.vector_table:
-        if "document" in roles:
+        if "document" in roles and table in (None, documents):
             raise UsageError(
-                f"the vectors of {table} are in {corpus.vector_table}, which surrecall embed does not fill",
+                f"the vectors of {documents} are in {corpus.vector_table}, which surrecall embed does not fill",
                 "embed them with what made them; surrecall embed --questions-only fills the questions",
             )
         # only looked at: whose vectors they are decides what the questions' may be
-        return [questions, Place("document", corpus.vector_table, texts, vector, dimension)]
+        return [questions, Place("document", corpus.vector_table, texts, vector, dimension), *chunks]
     # a title among them stands before them anyway
     title = (corpus.title if corpus else None) or "title"
     texts = tuple(name for name in texts if name != title) or texts
-    return [questions, Place("document", table, texts, vector, dimension, title)]
+    return [questions, Place("document", documents, texts, vector, dimension, title), *chunks]
 
 
 def count(database: Database, where: Sequence[Place], asked: Asked) -> Embedded:
@@ -224,7 +237,10 @@ class _Part:
     def filled(self) -> Filled:
         """The tally to begin with."""
         return Filled(
-            self.place.role, self.place.label, self.counted.rows, self.counted.rows if self.every else self.counted.lacking
+            self.place.noun or self.place.role,
+            self.place.label,
+            self.counted.rows,
+            self.counted.rows if self.every else self.counted.lacking,
         )
 
 
@@ -400,7 +416,7 @@ def _plan(database: Database, where: Sequence[Place], asked: Asked, *, required:
     recorded = database.value(_RECORDED)
     how = _resolve(recorded, asked, required=required)
     open_fields = [(row["table"], row["field"]) for row in recorded if row.get("next")]
-    chosen = [place for place in where if place.role in asked.roles]
+    chosen = [place for place in where if place.role in asked.roles and asked.table in (None, place.table)]
     opened = [place for place in chosen if (place.table, place.vector) in open_fields]
     if opened and not asked.every:
         chosen = opened

@@ -33,6 +33,8 @@ class Place:
     vector: str
     dimension: int
     title: str = "title"
+    # what a row is called, where that is not its role
+    noun: str | None = None
 
     @property
     def label(self) -> str:

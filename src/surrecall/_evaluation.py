@@ -14,6 +14,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
+from surrecall import _anchors
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, ExitCode, SchemaError, SurrecallError, UsageError
 from surrecall._executors import CLOSURE, SAMPLE, STREAMING, faster, order
@@ -42,12 +43,11 @@ RETURN $answers[0].ranking = (
 )[0];
 """
 _FAIL = """
-INSERT IGNORE INTO eval_answer {
-  evaluation: $evaluation, retriever: $retriever, question: $question, depth: $depth, ranking: [],
-  labels: fn::labels_of($question), answerable: $question.answerable, kind: $question.kind,
+INSERT IGNORE INTO eval_answer object::extend({
+  evaluation: $evaluation, retriever: $retriever, question: $question, depth: $depth, ranking: [], kind: $question.kind,
   tags: $question.tags, source: $question.source, split: $question.split,
   took: 0ns, status: 'error', message: $message
-} RETURN NONE;
+}, fn::labels_for((SELECT * FROM ONLY $question), $retriever, [], NONE)) RETURN NONE;
 """
 # the runs of one retriever, summed a few hundred answers at a time: a large golden set takes longer than a client waits
 _TALLIES = "RETURN fn::tally_begin($evaluation, $retriever, { k: $cutoffs, counts: true })"
@@ -215,6 +215,7 @@ def _begin(database: Database, options: Options) -> dict[str, Any]:
         "rel": options.rel,
         "engine": database.version,
         "fingerprint": False,
+        "anchors": False,
     }
     asked |= {"retrievers": list(options.retrievers)} if options.retrievers else {}
     asked |= {"note": options.note} if options.note else {}
@@ -289,6 +290,7 @@ def _drive(database: Database, row: dict[str, Any], jobs: int, progress: Progres
     board.done = board.total - sum(len(call.questions) for call in board.calls)
     try:
         with _fingerprint(database, evaluation):
+            _anchors.place(database, row["set"], sorted({call["retriever"] for call in row["calls"]}))
             for call in board.calls:
                 board.count(_sample(database, call))
             with _connections(database, jobs) as connections:

@@ -18,6 +18,7 @@ from surrecall._question_changes import Wanted
 
 _THERE = "SELECT * FROM $ids"
 _BATCH = 500
+_ADVISED = 500
 _OTHER_CONTENT = "mend these lines; or --replace changes the questions that are there to what the file says"
 
 
@@ -47,7 +48,7 @@ class ImportedQuestions:
     Of those, `replaced` had another content, with `labels_added` and `labels_replaced` (their grade) among it, and
     `vectors_outdated` lost the vector of their old text; `vectors_filled` had no vector, and were given one; `models_stated` had
     one of an unknown or another model. `below_one` questions have labels of which none reaches grade 1, the first of them
-    `first_below_one`.
+    `first_below_one`. `anchors` is what fn::anchor_advice says of the anchors that came in; None where there are none.
     """
 
     questions: int
@@ -64,6 +65,7 @@ class ImportedQuestions:
     unlabelled: int
     repeated_labels: int
     dry_run: bool
+    anchors: dict[str, Any] | None = None
 
 
 def import_questions(
@@ -138,7 +140,18 @@ def import_questions(
         unlabelled=unlabelled + len(found.bare),
         repeated_labels=(gathered.repeated if gathered else 0) + sum(wanted.entry.repeated for wanted in rows),
         dry_run=options.dry_run,
+        anchors=_advice(database, [wanted.row["id"] for wanted in rows if wanted.row.get("anchors")], options),
     )
+
+
+def _advice(database: Database, questions: list[Any], options: Options) -> dict[str, Any] | None:
+    """What should be known of the anchors that were stored; None where there are none."""
+    if not questions or options.dry_run:
+        return None
+    parts = [questions[start : start + _ADVISED] for start in range(0, len(questions), _ADVISED)]
+    told = [database.value("RETURN fn::anchor_advice($questions)", questions=part) for part in parts]
+    first = next((part["first"] for part in told if part.get("first")), None)
+    return {key: sum(part[key] for part in told) for key in ("anchors", "unclear", "unusual")} | {"first": first}
 
 
 def _labelled(entries: list[_question_file.Entry], options: Options) -> tuple[list[_question_file.Entry], int]:
@@ -237,7 +250,9 @@ def _wanted(
         row |= _labels.judged_of(pairs)
         labels = [*pairs]
     else:
-        row |= {"relevant": list({document.id: document for document in meant(entry.relevant)}.values())}
+        # a question that only says where its answer stands is labelled with these documents
+        named = entry.relevant or ([] if entry.answerable is False else [name for name, _ in entry.anchors])
+        row |= {"relevant": list({document.id: document for document in meant(named)}.values())}
         labels = [(document, None) for document in row["relevant"]]
     if entry.answerable is not None:
         row["answerable"] = entry.answerable

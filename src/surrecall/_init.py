@@ -37,13 +37,14 @@ def init(
     extra: Sequence[Retriever] = (),
     address: Settings | None = None,
     force: bool = False,
+    chunks: Sequence[str] = (),
 ) -> list[Path]:
     """Write surrecall.toml and surql/corpus into a folder; the paths written. `extra` are retrievers beside those of the indexes,
-    `address` the database, whose login is left out.
+    `address` the database, whose login is left out, `chunks` tables of chunks, which surrecall chunk fills.
 
     Raises UsageError when one of them is there already, unless `force` says to write over them.
     """
-    targets = files(folder, corpus, extra, address)
+    targets = files(folder, corpus, extra, address, chunks)
     there = [path for path in targets if path.exists()]
     if there and not force:
         raise UsageError(
@@ -59,9 +60,17 @@ def init(
     return list(targets)
 
 
-def files(folder: Path, corpus: Corpus, extra: Sequence[Retriever] = (), address: Settings | None = None) -> dict[Path, str]:
+def files(
+    folder: Path,
+    corpus: Corpus,
+    extra: Sequence[Retriever] = (),
+    address: Settings | None = None,
+    chunks: Sequence[str] = (),
+) -> dict[Path, str]:
     """What init writes, text by path."""
-    targets = {folder / "surql" / "corpus" / file.name: file.text for file in corpus.render(extra)}
+    retrievers = [*extra, *(one for table in chunks for one in corpus.chunk_retrievers(table))]
+    made = [*corpus.render(retrievers), *(file for table in chunks for file in corpus.chunk_files(table))]
+    targets = {folder / "surql" / "corpus" / file.name: file.text for file in made}
     names = "".join(f"{json.dumps(old)} = {json.dumps(new)}\n" for old, new in corpus.names.items())
     taken = f"\n# tables and functions of surrecall that go by another name in this database\n[names]\n{names}" if names else ""
     targets[folder / PROJECT_FILE] = _SETTINGS.format(corpus=_entries(corpus), names=taken, database=_database(address))

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # functions and tables of ours say so at the head of their COMMENT, and have a name that is ours; that is how they are told from
 # the user's, who may write what he likes into his own
 _MARK = "surrecall: "
+# tables of chunks, and the functions that search them, have names that the user chose
+_CHUNK_MARK = "surrecall: chunks of "
 # where the paths of our APIs begin
 API = "/surrecall/"
 # what a trial defines and takes away again
@@ -50,6 +52,11 @@ class Definition:
     def is_view(self) -> bool:
         """Whether it is a table that is made from another, so it has to go before that one."""
         return self.kind == "table" and " AS SELECT " in self.text
+
+    @property
+    def is_chunks(self) -> bool:
+        """Whether it is a table that surrecall chunk fills."""
+        return self.kind == "table" and self.is_ours and f"COMMENT '{_CHUNK_MARK}" in self.text
 
     @property
     def is_watch(self) -> bool:
@@ -118,15 +125,15 @@ def _top(database: Database) -> dict[str, Definition]:
     names = database.settings.names
     ours = {names.get(name, name).removeprefix("fn::") for name in (*_names.TABLES, *_files.our_functions())}
     found = [
-        Definition(kind, name, text, None, marked, marked and (name in ours or name.startswith(PROBE)))
+        Definition(kind, name, text, None, marked, marked and (name in ours or name in chunks or name.startswith(PROBE)))
         for group, kind in _TOP.items()
-        for marks in [_marked(told[group])]
+        for marks, chunks in [(_marked(told[group]), _marked(told[group], _CHUNK_MARK))]
         for name, text in texts[group].items()
         for marked in [name in marks]
     ]
     return {definition.label: definition for definition in found}
 
 
-def _marked(structure: list[dict[str, Any]]) -> set[str]:
-    """The names of definitions whose COMMENT names surrecall."""
-    return {one["name"] for one in structure if str(one.get("comment") or "").startswith(_MARK)}
+def _marked(structure: list[dict[str, Any]], mark: str = _MARK) -> set[str]:
+    """The names of definitions whose COMMENT names surrecall, or begins as `mark` does."""
+    return {one["name"] for one in structure if str(one.get("comment") or "").startswith(mark)}

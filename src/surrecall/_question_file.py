@@ -73,7 +73,7 @@ class Entry:
     @property
     def is_labelled(self) -> bool:
         """Whether it has a label of any kind, or says that there can be none."""
-        return bool(self.relevant or self.judged) or self.answerable is False
+        return bool(self.relevant or self.judged or self.anchors) or self.answerable is False
 
     @property
     def documents(self) -> list[_ids.Name]:

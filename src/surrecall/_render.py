@@ -20,6 +20,8 @@ _BARE = re.compile(r"[A-Za-z0-9_]+")
 # a result is an object, whose keys the engine sorts; tables read better in this order
 _NAMES = ("retriever", "floor")
 TOOK = ("median", "95th")
+# what the first k cost in a prompt, an estimate
+TOKENS = "tokens"
 _FIRST = (
     "rank",
     "seq",
@@ -121,6 +123,11 @@ def took(row: Mapping[str, Any] | None) -> dict[str, float]:
     """The cells of TOOK from {median, p95} of fn::latency; blank where no time is known."""
     names = dict(zip(TOOK, ("median", "p95"), strict=True))
     return {name: row[key] for name, key in names.items() if row and row.get(key) is not None}
+
+
+def tokens(value: float | None) -> dict[str, int]:
+    """The cell of TOKENS; blank where the texts are not known."""
+    return {} if value is None else {TOKENS: round(value)}
 
 
 def result(value: Any) -> Table | Text:

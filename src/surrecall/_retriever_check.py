@@ -24,6 +24,7 @@ _SAMPLE = """
 LET $row = (SELECT {text} AS text, {vector} AS embedding FROM {table} WHERE {filled} LIMIT 1)[0];
 RETURN IF $row != NONE {{ {{ text: string::words(<string> $row.text).slice(0, 8).join(' '), embedding: $row.embedding }} }};
 """
+_IS_CHUNKS = "RETURN record::exists(type::record('chunking', $table))"
 _FIRST = "SELECT VALUE id FROM question ORDER BY answerable DESC, id LIMIT 5"
 
 Question = RecordID | dict[str, Any]
@@ -110,6 +111,8 @@ def _seen(database: Database, retriever: Retriever, asked: Question, k: int, cor
     asking += [_STREAMING.format(call=calls.whole)] * _REPEATS
     asking.append(f"RETURN count({calls.kept});" if retriever.where is not None else "RETURN 0;")
     raw, streaming, closure, *again, kept = database.run_as_written("\n".join(asking), **_given(question), k=k)
+    # chunks of a registered table are scored by anchors, and need not lead to documents
+    chunks = _is_chunks(database, retriever.returns or _table_of(raw))
     return {
         "k": k,
         "raw": raw,
@@ -118,12 +121,25 @@ def _seen(database: Database, retriever: Retriever, asked: Question, k: int, cor
         "again": again,
         "deeper": _deeper(database, calls.whole, question, k),
         "returns": retriever.returns or None,
-        "labelled": corpus.table,
+        "labelled": None if chunks else corpus.table,
         "mapped": retriever.document is not None,
         "condition": retriever.where is not None,
         "kept": kept,
         **_pool(database, retriever, calls.whole, question),
     }
+
+
+def _is_chunks(database: Database, table: str | None) -> bool:
+    # where surrecall is not applied yet, no table is registered
+    if table is None or database.table("chunking") not in database.value("INFO FOR DB")["tables"]:
+        return False
+    return bool(database.value(_IS_CHUNKS, table=table))
+
+
+def _table_of(rows: Any) -> str | None:
+    first = rows[0] if isinstance(rows, list) and rows else None
+    record = first.get("id") if isinstance(first, dict) else first
+    return record.table_name if isinstance(record, RecordID) else None
 
 
 def _pool(database: Database, retriever: Retriever, call: str, question: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _comparison, _expressions, _probes, _retrievers
+from surrecall import _anchors, _comparison, _expressions, _probes, _retrievers
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, DataError, SurrecallError, UsageError
 from surrecall._executors import CLOSURE, SAMPLE, STREAMING, faster, order
@@ -42,19 +42,22 @@ _READ = {
     STREAMING: """
 fn::require_indexes();
 LET $answers = (
-  SELECT VALUE object::extend(fn::sweep_answer($name, PROBE(id, $k, $x), $k), { labels: fn::labels_of(id) }) FROM $questions
+  SELECT VALUE fn::sweep_labelled(id, fn::sweep_answer($name, PROBE(id, $k, $x), $k)) FROM $questions
 );
 """,
     CLOSURE: """
 fn::require_indexes();
 LET $answers = $questions.map(|$id|
-  object::extend(fn::sweep_answer($name, PROBE($id, $k, $x), $k), { labels: fn::labels_of($id) })
+  fn::sweep_labelled($id, fn::sweep_answer($name, PROBE($id, $k, $x), $k))
 );
 """,
 }
 _PART = """
 RETURN object::extend(fn::sweep_part($asked, $answers, $sums), { seen: crypto::sha256(<string> $answers.ranking) });
 """
+# the registered table of chunks that the expression gives, if it does
+_TABLE = "RETURN fn::labelled_table('', fn::sweep_ranking($name, PROBE($question, $k, $x).rows, $k))"
+_CHUNKS = "RETURN fn::sweep_chunks($begun, $table)"
 _REQUIRES_INDEXES = 0
 _FIRST_SHARD = 4
 _PARAMETER = re.compile(r"\$x\b")
@@ -133,13 +136,16 @@ def sweep(database: Database, asked: Options, progress: Progress = lambda _done,
     """
     probing = _expression(asked)
     begun = database.value(_BEGIN, options=asked.asked)
-    values, questions, heldout = begun["values"], begun["questions"], begun["heldout"]
-    resamples = 2 * begun["resamples"] * (len(values) - 1)
-    shards = Shards(len(values) * len(questions) + len(heldout) + resamples, progress)
+    values = begun["values"]
     failed: list[Failure] = []
     errors: list[SurrecallError] = []
     answered: list[tuple[Value, _Answered]] = []
     with _probe(database, probing) as probe:
+        if table := _table(database, probe, begun):
+            begun = database.value(_CHUNKS, begun=begun, table=table)
+        questions, heldout = begun["questions"], begun["heldout"]
+        resamples = 2 * begun["resamples"] * (len(values) - 1)
+        shards = Shards(len(values) * len(questions) + len(heldout) + resamples, progress)
         asking = _Asking(database, probe, begun, shards)
         for x in values:
             try:
@@ -198,6 +204,23 @@ def _probe(database: Database, probing: Retriever) -> Iterator[str]:
             raise UsageError(f"the expression can't be read: {error.message}", "mend the expression") from error
         timed = {"timed": f"{names['x']}($asked, $k, $x)"}
         yield stack.enter_context(_probes.defined(database, "sweep", timed, _TIMED))["timed"]
+
+
+def _table(database: Database, probe: str, begun: dict[str, Any]) -> str | None:
+    """The registered table of chunks that the expression gives; None where it gives documents, nothing, or fails."""
+    if not _anchors.tables(database):
+        return None
+    for x in begun["values"]:
+        for question in begun["questions"][:SAMPLE]:
+            try:
+                found = database.value(_TABLE.replace("PROBE", probe), name="of the sweep", question=question, k=begun["k"], x=x)
+            except SurrecallError as error:
+                if error.statement is None:
+                    raise
+                continue
+            if found is not None:
+                return str(found)
+    return None
 
 
 class _Asking:

@@ -8,6 +8,7 @@ from io import TextIOWrapper
 
 from surrecall._cli import (
     advise,
+    anchors,
     ann,
     apply,
     audit,
@@ -17,6 +18,10 @@ from surrecall._cli import (
     blame,
     bundle,
     check,
+    chunk,
+    chunking_add,
+    chunking_list,
+    chunking_remove,
     compare,
     curve,
     demo,
@@ -69,6 +74,7 @@ from surrecall._errors import ExitCode
 
 __all__ = [
     "advise",
+    "anchors",
     "ann",
     "app",
     "apply",
@@ -79,6 +85,10 @@ __all__ = [
     "blame",
     "bundle",
     "check",
+    "chunk",
+    "chunking_add",
+    "chunking_list",
+    "chunking_remove",
     "compare",
     "curve",
     "demo",

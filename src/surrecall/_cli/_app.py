@@ -47,6 +47,11 @@ app.add_typer(export_app, name="export")
 baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Name evaluations that floors compare with.")
 app.add_typer(baseline_app, name="baseline")
 
+chunking_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Register tables that hold documents cut into chunks."
+)
+app.add_typer(chunking_app, name="chunking")
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 # a server that was started a moment ago may not listen yet

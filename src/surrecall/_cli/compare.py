@@ -18,6 +18,7 @@ from surrecall._database import Database
 _SHOWN = 20
 # a longer name makes a table that fits no terminal
 _LONGEST = 20
+_LEVELS = ("k", "chunks", "tokens", "documents", "document tokens")
 _SLICED = ("questions", "a mean", "b mean", "difference", "wins", "ties", "losses", "weakest")
 
 
@@ -55,6 +56,9 @@ def compare(
     A is the baseline: the difference is B - A, fixed are the questions where B is better. With several, each is compared with
     the first, and p is corrected by Holm. One retriever alone is compared with itself: the newest evaluation with the one before.
     --by shows means, difference, wins and losses by class of question, and marks the class that lost most.
+
+    Beside the time stand the tokens that the first k take in a prompt, estimated at four characters each. For retrievers over
+    chunks, a table has the figures by chunks and by documents at every cutoff, with the tokens of each.
 
     Ends with 4, without a verdict, when no question can be compared.
 
@@ -107,12 +111,19 @@ def _show(context: Context, told: dict[str, Any]) -> None:
     context.show(_render.table(figures, means, title=measure))
     context.out.print()
     context.show(_render.table(figures, ("a", "b", "questions", "p sign-flip", "p Holm", "p t-test", "smallest difference told")))
-    costs = [{"side": names[name], "asked for": side["took"]["depth"], **_render.took(side["took"])}
-             for name, side in sides.items() if side.get("took")]  # fmt: skip
+    costs = [{"side": names[name], "asked for": (side.get("took") or {}).get("depth"), **_render.took(side.get("took")),
+              **_render.tokens((side.get("prompt") or {}).get("tokens"))}
+             for name, side in sides.items() if side.get("took") or side.get("prompt")]  # fmt: skip
     if costs:
         context.out.print()
-        columns = ("side", "asked for", *_render.TOOK)
-        context.show(_render.table(costs, columns, title="ms a question"))
+        columns = ("side", "asked for", *_render.TOOK, _render.TOKENS)
+        context.show(_render.table(costs, columns, title=f"ms a question, tokens of the first {told['k']} (estimated)"))
+    levels = [{"side": names[name], **row} for name, side in sides.items() for row in side.get("levels") or []]
+    if levels:
+        context.out.print()
+        shown = [row | _tokens(row) for row in levels]
+        title = f"{told['metric']} of the first k chunks, and of the first k documents, with their tokens (estimated)"
+        context.show(_render.table(shown, ("side", *_LEVELS), title=title))
     for one in told["comparisons"]:
         a, b = names[one["a"]["name"]], names[one["b"]["name"]]
         of = f" ({a}, {b})" if several else ""
@@ -134,6 +145,12 @@ def _show(context: Context, told: dict[str, Any]) -> None:
             _say(context, line)
     for one in told["comparisons"]:
         _say(context, one["verdict"])
+
+
+def _tokens(row: dict[str, Any]) -> dict[str, int | None]:
+    """The tokens of a row of fn::compare_levels, as whole numbers."""
+    names = {"tokens": "tokens", "document_tokens": "document tokens"}
+    return {name: None if row.get(key) is None else round(row[key]) for key, name in names.items()}
 
 
 def _sources(comparisons: list[dict[str, Any]], names: dict[str, str]) -> list[str]:
@@ -191,6 +208,7 @@ def _left_out(one: dict[str, Any]) -> list[str]:
         "only_a": f"only in {one['a']['name']}",
         "only_b": f"only in {one['b']['name']}",
         "relabelled": "relabelled in between",
+        "unlabelled": "no anchor to score by",
         "errors": "failed on one side",
     }
     lines = [

@@ -40,6 +40,7 @@ def embed(
     max_chars: Annotated[int | None, typer.Option("--max-chars", min=1, help="Cut longer texts there, and say how many.")] = None,
     questions_only: Annotated[bool, typer.Option("--questions-only", help="Leave the documents alone.")] = False,
     documents_only: Annotated[bool, typer.Option("--documents-only", help="Leave the questions alone.")] = False,
+    table: Annotated[str | None, typer.Option("--table", help="Only the rows of this table, for example of chunks.")] = None,
     question_set: Annotated[str | None, typer.Option("--set", help="Only the questions of this golden set.")] = None,
     every: Annotated[
         bool,
@@ -54,7 +55,7 @@ def embed(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what there is to embed, and store nothing.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Fill the vectors of questions and documents that lack one, and record which model made them.
+    """Fill the vectors of questions, documents and chunks that lack one, and record which model made them.
 
     Embedders: openai (any endpoint that speaks POST /embeddings), sentence-transformers (an extra), hashing (built in, no
     model, for demos and tests). Vectors of two models are never mixed. Cut off, it keeps what is stored; the next call goes on.
@@ -64,6 +65,8 @@ def embed(
     """
     if questions_only and documents_only:
         raise UsageError("--questions-only and --documents-only leave nothing", "give one of them, or none")
+    if table is not None and (questions_only or documents_only):
+        raise UsageError("--table names what to fill, and so does --questions-only or --documents-only", "give one of them")
     if every and question_set is not None:
         raise UsageError("--all replaces the vectors of every question, and --set names some", "leave one of them out")
     if every and same_model and not questions_only:
@@ -76,6 +79,7 @@ def embed(
         max_chars=max_chars,
         prefixes={"question": prefix_query, "document": prefix_document},
         roles=("question",) if questions_only else ("document",) if documents_only else ("question", "document"),
+        table=table,
         question_set=question_set,
         every=every,
         same_model=same_model,
@@ -84,9 +88,9 @@ def embed(
         timeout=timeout,
     )
     with context.open() as database, progress_bar(context, "embedding") as advance:
-        where = _embed.places(context.project.corpus, context.folder, database, asked.roles)
+        where = _embed.places(context.project.corpus, context.folder, database, asked.roles, table)
         if every and not questions_only and not dry_run and not yes:
-            _confirm(context)
+            _confirm(context, table)
         done = _embed.count(database, where, asked) if dry_run else _embed.embed(database, where, asked, advance)
     if as_json:
         _render.print_json(context.out, done)
@@ -100,10 +104,10 @@ def embed(
             context.warn(f"{_render.counted(filled.without_text, filled.role)} without text, and so without a vector")
 
 
-def _confirm(context: Context) -> None:
+def _confirm(context: Context, table: str | None) -> None:
     """Ask before an adopted table loses the vectors that its owner's application searches."""
     corpus = context.project.corpus
-    if corpus is None or not corpus.adopted:
+    if corpus is None or not corpus.adopted or table not in (None, corpus.table):
         return
     question = f"Replace the vectors of {corpus.table}, which is a table of yours, for good?"
     if not sys.stdin.isatty():

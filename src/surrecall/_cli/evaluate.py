@@ -23,7 +23,7 @@ _SLICED = ("recall", "hit", "rr", "ndcg")
 _UNANSWERABLE = ("retriever", "k", "questions", "nothing", "something", "top_score", "answerable_top_score")
 _VIEW = ("retriever", "k", "full", "seen", "difference", "visible", "labels", "hidden", "short")
 _COUNTS = ("questions", "empty", "errors", "repeats")
-_COST = ("retriever", "k", "recall", "ndcg", *_render.TOOK)
+_COST = ("retriever", "k", "recall", "ndcg", *_render.TOOK, _render.TOKENS)
 
 
 class Trigger(StrEnum):
@@ -70,7 +70,8 @@ def evaluate(
     that can be told; under 30 questions, the questions themselves. --by sorts the questions into classes, and marks the one
     farthest below the mean.
 
-    A second table has what that costs: the time of the retrieval alone, median and 95th percentile of the questions.
+    A second table has what that costs: the time of the retrieval alone, median and 95th percentile of the questions, and the
+    tokens of the first k texts in a prompt, estimated at four characters each.
 
     Questions that nothing in the corpus answers are in no mean. A table of their own says for which share of them nothing came
     back, and for which something did; where there are scores, also the mean of the highest one beside that of questions with
@@ -181,8 +182,8 @@ def show_evaluation(
     took = {(one["retriever"], one["k"]): _render.took(one) for one in latency}
     if any(took.values()):
         context.out.print()
-        costs = [run | took.get((run["retriever"], run["k"]), {}) for run in runs]
-        context.show(_render.table(costs, _COST, title="ms a question"))
+        costs = [run | took.get((run["retriever"], run["k"]), {}) | _render.tokens(run.get("prompt_tokens")) for run in runs]
+        context.show(_render.table(costs, _COST, title="ms a question, tokens of the first k (estimated)"))
     # what went wrong is counted in a table of its own, where there is something to count
     if any(run[count] for run in runs for count in ("empty", "errors", "repeats")):
         context.out.print()

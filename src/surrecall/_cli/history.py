@@ -24,10 +24,26 @@ RETURN {
   sets: (SELECT VALUE set FROM eval_run GROUP BY set ORDER BY set),
   failed: (SELECT VALUE id FROM $runs.evaluation WHERE status = 'failed'),
   pruned: (SELECT VALUE evaluation FROM eval_prune GROUP BY evaluation),
+  chunked: (SELECT VALUE id FROM chunking LIMIT 1).len() > 0,
 };
 """
 _STEPS = "RETURN fn::history_steps($runs)"
-_COLUMNS = ("at", "set", "retriever", "k", "rel", "recall", "rr", "ndcg", *_render.TOOK, "questions", "errors", "state", "note")
+_COLUMNS = (
+    "at",
+    "set",
+    "retriever",
+    "k",
+    "rel",
+    "recall",
+    "rr",
+    "ndcg",
+    *_render.TOOK,
+    _render.TOKENS,
+    "questions",
+    "errors",
+    "state",
+    "note",
+)
 # more would push the figures out of sight
 _LISTED = 5
 # the table has no room for more; --json has all
@@ -46,7 +62,8 @@ def history(
 ) -> None:
     """Read the history, newest first: one row a retriever and cutoff of every evaluation.
 
-    `median` and `95th` are milliseconds a question, inside the database, where a retriever was asked here.
+    `median` and `95th` are milliseconds a question, inside the database, where a retriever was asked here;
+    `tokens`, shown where there are chunk tables, are those of the first k texts in a prompt, estimated at four characters each.
 
     Below it is said on how many questions the figures stand, by how much one label moves them, and what the newest of these
     evaluations can tell. With --by each run is read by class of question, from its stored answers; a run that was written by
@@ -67,7 +84,7 @@ def history(
         if by and sliced is not None:
             show_slices(context, sliced, by, _SLICED, before=("at",))
         else:
-            context.show(_render.table([_shown(row, rows, told["failed"]) for row in rows], _COLUMNS))
+            context.show(_render.table([_shown(row, rows, told) for row in rows], _COLUMNS))
         if found > len(rows):
             say(context, f"the newest {len(rows)} of {found} runs; --limit {found} shows all")
         context.out.print()
@@ -83,7 +100,7 @@ def history(
     warn_all(context, stands, sliced)
 
 
-def _shown(row: dict[str, Any], rows: list[dict[str, Any]], failed: list[RecordID]) -> dict[str, Any]:
+def _shown(row: dict[str, Any], rows: list[dict[str, Any]], told: dict[str, Any]) -> dict[str, Any]:
     """A run as the table has it: what is the same for all of them, or nothing to speak of, is left blank."""
     same = {name for name in ("set", "rel") if len({other.get(name) for other in rows}) == 1}
     shown = {name: value for name, value in row.items() if name not in same}
@@ -92,10 +109,12 @@ def _shown(row: dict[str, Any], rows: list[dict[str, Any]], failed: list[RecordI
     return (
         shown
         | took
+        # where all return the same documents, k says as much
+        | (_render.tokens(row.get("prompt_tokens")) if told["chunked"] else {})
         | {
             "at": f"{row['at']:%Y-%m-%d %H:%M}",
             "errors": row.get("errors") or None,
-            "state": "failed" if row.get("evaluation") in failed else None,
+            "state": "failed" if row.get("evaluation") in told["failed"] else None,
         }
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -91,8 +91,22 @@ def import_questions(
             f"{_render.counted(imported.vectors_outdated, 'question')} with another text: the vector of the old one was taken "
             "out; surrecall embed --questions-only makes new ones"
         )
+    _say_anchors(context, imported.anchors or {})
     if imported.below_one:
         context.warn(
             f"no label reaches grade 1 for {_render.counted(imported.below_one, 'question')}, first "
             f"{imported.first_below_one!r}, so it is in no mean"
+        )
+
+
+def _say_anchors(context: Context, told: dict[str, Any]) -> None:
+    if told.get("unclear"):
+        context.warn(
+            f"{told['unclear']} of {_render.counted(told['anchors'], 'anchor')} do not stand in their document exactly once, and "
+            f"are not scored; first {told['first']}; surrecall anchors lists them"
+        )
+    if told.get("unusual"):
+        context.warn(
+            f"{told['unusual']} of {_render.counted(told['anchors'], 'anchor')} have fewer than 6 words or more than 20: a short "
+            "phrase stands in many places, a long one is cut by most splitters"
         )

@@ -39,6 +39,9 @@ def init(
     ] = None,
     parent: Annotated[str | None, typer.Option("--parent", help="Field that says which text a piece is of, for chunks.")] = None,
     position: Annotated[str | None, typer.Option("--position", help="Field that counts the pieces of a text.")] = None,
+    chunks: Annotated[
+        list[str] | None, typer.Option("--chunks", help="Tables of chunks, parted by commas, which surrecall chunk fills.")
+    ] = None,
     rename: Annotated[
         list[str] | None, typer.Option("--rename", help="question=golden_question: another name for a table or fn:: of ours.")
     ] = None,
@@ -69,8 +72,9 @@ def init(
     else:
         corpus, extra = _own(table, field, vector, dimension, distance, analyzer, pool, reference or "reject", names), []
     corpus = replace(corpus, parent=parent, position=position)
-    files = _init.files(context.folder, corpus, extra, address)
-    written = [] if dry_run else _init.init(context.folder, corpus, extra=extra, address=address, force=force)
+    tables = list(dict.fromkeys(name.strip() for value in chunks or [] for name in value.split(",") if name.strip()))
+    files = _init.files(context.folder, corpus, extra, address, tables)
+    written = [] if dry_run else _init.init(context.folder, corpus, extra=extra, address=address, force=force, chunks=tables)
     shown = [path.relative_to(context.folder).as_posix() for path in (written or files)]
     if as_json:
         _render.print_json(context.out, {"files": shown, "written": not dry_run, "adopted": found} if adopt or dry_run else shown)

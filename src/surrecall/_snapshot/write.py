@@ -62,7 +62,10 @@ def tables_of(database: Database, corpus: source.Source) -> list[str]:
     """The tables of a snapshot: the corpus, its vectors where they are apart, and what else retrievers give, such as chunks."""
     returned = database.value(_RETURNED)
     there = database.value("INFO FOR DB")["tables"]
-    return list(dict.fromkeys([*corpus.tables, *(table for table in returned if table in there)]))
+    # how chunks were made goes with them
+    chunking = database.table("chunking")
+    chunked = [chunking] if chunking in there and source.count(database, chunking) else []
+    return list(dict.fromkeys([*corpus.tables, *(table for table in returned if table in there), *chunked]))
 
 
 def state(database: Database, tables: Sequence[str]) -> Header:
@@ -82,8 +85,8 @@ def state(database: Database, tables: Sequence[str]) -> Header:
 
 def theirs(database: Database, tables: Sequence[str]) -> list[_inventory.Definition]:
     """The definitions that are not surrecall's: functions, analyzers, and the tables with their fields, events and indexes."""
-    found = [definition for definition in _inventory.everything(database).values() if not definition.is_ours]
-    top = [definition for definition in found if definition.kind in ("function", "analyzer")]
+    found = list(_inventory.everything(database).values())
+    top = [definition for definition in found if definition.kind in ("function", "analyzer") and not definition.is_ours]
     of_tables = [
         definition
         for table in tables
