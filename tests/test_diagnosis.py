@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,9 @@ def test_the_command_line_explains(seeded: Run) -> None:
 
 def test_the_command_line_sorts_misses(seeded: Run) -> None:
     seeded("evaluate", "-k", "3", "-r", "hybrid")
+    # the largest k of the evaluation where none is given
+    assert (told := re.search(r"missed in (evaluation:\w+)", seeded("misses", "-r", "hybrid").stdout))
+    assert told[0] in seeded("misses", "-r", "hybrid", "--evaluation", told[1]).stdout
     shown = seeded("misses", "-r", "hybrid", "-k", "3").stdout
     assert "hybrid at k = 3: 3 of 12 labels missed, of 2 of 8 questions" in shown
     assert "recall 0.833; its lists hold 1.000: 3 not promoted, 0 never found by the first stage" in shown
