@@ -17,9 +17,9 @@ from surrecall._rows import Rows
 class Comparison(Rows):
     """Differences told from noise, a row a pair: {a, b, a_mean, b_mean, difference, low, high, wins, ties, losses, questions, p}.
 
-    Means and `difference` (b - a) are those of `metric`, in [0,1]; `low` and `high` are the ends of the 95% bootstrap interval, `p`
-    is that of the sign-flip test, by Holm where there are several. `fixed` and `broke` are {question, text, a, b}, the largest
-    change first. Sources: docs/comparison.md.
+    Means and `difference` (b - a) are those of `metric`, in [0,1]; `low` and `high` are the ends of the 95% bootstrap interval,
+    `p` is that of the sign-flip test, by Holm where there are several. `fixed` and `broke` are {question, text, a, b}, the
+    largest change first. Sources: docs/comparison.md.
     """
 
     metric: str
@@ -38,8 +38,8 @@ class Comparison(Rows):
 class Gate(Rows):
     """Whether floors hold, a row a floor: {floor, retriever, metric, k, value, wanted, baseline, holds, sentence}.
 
-    `value` is the mean of `metric` at k in [0,1], None where it was not measured, which does not hold. `holds` is the verdict over
-    all.
+    `value` is the mean of `metric` at k in [0,1], None where it was not measured, which does not hold. `holds` is the verdict
+    over all.
     """
 
     holds: bool
