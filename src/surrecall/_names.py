@@ -42,6 +42,7 @@ TABLES = (
     "golden_set",
     "judgement",
     "label_change",
+    "label_reading",
 )
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FUNCTION = re.compile(r"fn::[a-z_][a-z0-9_]*(::[a-z_][a-z0-9_]*)*")

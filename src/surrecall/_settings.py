@@ -16,7 +16,7 @@ from surrecall._errors import UsageError
 
 PROJECT_FILE = _names.PROJECT_FILE
 DEFAULT_CUTOFFS = (1, 3, 5)
-_ENTRIES = ("k", "prompt_k", "pool_k", "corpus", "names", "database")
+_ENTRIES = ("k", "prompt_k", "pool_k", "review_after", "corpus", "names", "database")
 SCHEMES = ("mem", "surrealkv", "ws", "wss", "http", "https")
 
 # first name wins; the others are what SurrealDB's own tools and SDKs call the same thing
@@ -88,6 +88,8 @@ class ProjectFile:
     # what the prompt takes, and what the first stage returns
     prompt_k: int | None = None
     pool_k: int | None = None
+    # days after which a label is to be read again
+    review_after: int | None = None
 
 
 def read_project_file(folder: Path) -> ProjectFile:
@@ -130,6 +132,7 @@ def read_project_file(folder: Path) -> ProjectFile:
         names=names,
         prompt_k=prompt_k,
         pool_k=pool_k,
+        review_after=_whole(content, "review_after"),
     )
 
 
