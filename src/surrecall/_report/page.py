@@ -29,6 +29,13 @@ def page(facts: Facts) -> str:
         shown = shown[: len(shown) * 2 // 3]
 
 
+def changes_chart(comparison: dict[str, Any]) -> Markup | None:
+    """The chart of the questions that changed, of a row of fn::compare; None where none did."""
+    fixed, broke = comparison["fixed"][: _DRAWN // 2], comparison["broke"][: _DRAWN // 2]
+    # fixed, the largest first, then broke, the largest last; SVG of Vega's, which escapes what it is given
+    return Markup(charts.changes([*fixed, *reversed(broke)])) if fixed or broke else None
+
+
 def _filled(facts: Facts, questions: list[dict[str, Any]]) -> str:
     return _template().render(facts=facts, questions=questions, drawn=_drawn(facts))
 
@@ -58,10 +65,9 @@ def _drawn(facts: Facts) -> dict[str, Markup]:
         found["curve"] = charts.curve(facts.curves, facts.retrievers)
     if any(not row.get("whole") for row in facts.slices["rows"]):
         found["slices"] = charts.slices(facts.slices["rows"], facts.metric, facts.retrievers)
-    if facts.comparison and (facts.comparison["fixed"] or facts.comparison["broke"]):
-        # fixed, the largest first, then broke, the largest last
-        rows = [*facts.comparison["fixed"][: _DRAWN // 2], *reversed(facts.comparison["broke"][: _DRAWN // 2])]
-        found["changes"] = charts.changes(rows)
+    changed = changes_chart(facts.comparison) if facts.comparison else None
+    if changed is not None:
+        found["changes"] = changed
     if len(facts.history) > 1:
         found["history"] = charts.history(facts.history, facts.metric, facts.retrievers)
     if facts.misses and facts.misses["summary"]["kinds"]:

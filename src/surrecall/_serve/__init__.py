@@ -1,0 +1,5 @@
+"""The live page: the report as it changes, comparisons, questions, retrievers side by side, labelling by click."""
+
+from surrecall._serve.app import Site, make_app
+
+__all__ = ["Site", "make_app"]
