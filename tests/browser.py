@@ -42,9 +42,11 @@ def chromium() -> Iterator[webdriver.Chrome]:
         browser.quit()
 
 
-def look(browser: webdriver.Chrome, url: str, width: int, *, dark: bool = False, print_it: bool = False) -> None:
+def look(
+    browser: webdriver.Chrome, url: str, width: int, *, height: int = 900, dark: bool = False, print_it: bool = False
+) -> None:
     """Open a page as wide as a device, light or dark, or as it would be printed."""
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print" if print_it else "", "features": [scheme]})

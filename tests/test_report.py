@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from surrealdb import RecordID
 
+import pictures
 from browser import accessibility_faults, chromium, complaints, look, requests
+from conftest import ROOT
 from surrecall import Database, Options, _comparison, _gate, _report, evaluate
 from surrecall._errors import UsageError
 from test_cli import Run, run, seeded, target
@@ -156,3 +158,13 @@ def test_the_command(seeded: Run, tmp_path: Path) -> None:
     told = json.loads(seeded("report", "-o", str(out), "--json").stdout)
     assert told == {"file": str(out), "bytes": out.stat().st_size}
     assert "can't be written" in seeded("report", "-o", str(tmp_path / "no" / "r.html"), code=2).stderr
+
+
+def test_the_pictures_of_the_readme_are_made_from_the_demo(tmp_path: Path) -> None:
+    with chromium():
+        pictures.make(tmp_path)
+    shown = re.findall(r"!\[[^\]]+\]\((docs/pictures/[^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert sorted(Path(path).name for path in shown) == sorted(pictures.NAMES)
+    for name in pictures.NAMES:
+        for folder in (tmp_path, pictures.FOLDER):
+            assert 10_000 < (folder / name).stat().st_size < 200_000

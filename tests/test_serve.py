@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests as http
-import uvicorn
+from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
@@ -32,6 +32,9 @@ from surrecall._serve import codes
 _HOSTILE = "<script>document.title='owned'</script><img src=x onerror=document.title='owned'> \x1b[31m"
 
 
+Form = Mapping[str, str | list[str]]
+
+
 @dataclass(frozen=True)
 class Served:
     """A page that is served: its address, its token, and the database behind it."""
@@ -43,7 +46,9 @@ class Served:
     def get(self, path: str, **more: object) -> http.Response:
         return http.get(self.url + path, timeout=60, **more)  # type: ignore[arg-type]
 
-    def post(self, path: str, form: object, *, token: str | None = None, origin: str | None = None) -> http.Response:
+    def post(
+        self, path: str, form: Mapping[str, str | list[str]], *, token: str | None = None, origin: str | None = None
+    ) -> http.Response:
         cookies = {"surrecall_token": self.token if token is None else token}
         headers = {"accept": "application/json", "origin": self.url if origin is None else origin}
         return http.post(self.url + path, data=form, cookies=cookies, headers=headers, timeout=60, allow_redirects=False)
@@ -55,8 +60,7 @@ def serving(database: Database, who: str = "Ada") -> Iterator[Served]:
     site = _serve.Site(database, Path.cwd(), None, (1, 3, 5), who)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(_serve.make_app(site), log_level="error", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+    server = _serve.Server(_serve.make_app(site))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:
@@ -77,6 +81,19 @@ def served(help_centre: Database) -> Iterator[Served]:
     evaluate(help_centre, Options((1, 3, 5)))
     with serving(help_centre) as page:
         yield page
+
+
+def _until(browser: webdriver.Chrome, holds: Callable[[webdriver.Chrome], bool]) -> None:
+    """Wait for what the page is to show."""
+    WebDriverWait(browser, 60).until(holds)
+
+
+def _stored(browser: webdriver.Chrome) -> int:
+    return sum("Stored" in said.text for said in browser.find_elements(By.CSS_SELECTOR, ".said"))
+
+
+def _listed(browser: webdriver.Chrome) -> int:
+    return int(browser.execute_script("return document.querySelectorAll('#evaluations tbody tr').length"))
 
 
 def _question(key: str) -> str:
@@ -123,13 +140,9 @@ def test_labelling_by_clicks_and_by_keyboard_ends_in_rows(served: Served) -> Non
         others[-1].find_element(By.CSS_SELECTOR, "button[value=relevant]").send_keys(Keys.ENTER)
         others[-2].find_element(By.CSS_SELECTOR, "button").send_keys("p")
         forms[1].find_element(By.CSS_SELECTOR, "button[value=relevant]").click()
-        for one, number in ((browser, 2), (second, 2)):
-            WebDriverWait(one, 30).until(
-                lambda now, number=number: (
-                    sum("Stored" in said.text for said in now.find_elements(By.CSS_SELECTOR, ".said")) == number
-                )
-            )
-    rows = served.database.value("SELECT grade, judge, source, document, label FROM judgement ORDER BY at")
+        for one in (browser, second):
+            _until(one, lambda now: _stored(now) == 2)
+    rows = served.database.value("SELECT grade, judge, source, document, label, at FROM judgement ORDER BY at, document")
     assert sorted(row["grade"] for row in rows) == [0, 1, 2, 2]
     assert {(row["judge"], row["source"]) for row in rows} == {("Ada", "person")}
     labels = {str(one["document"]): one["grade"] for one in served.database.value("RETURN fn::labels_of(question:late_parcel)")}
@@ -142,14 +155,13 @@ def test_labelling_by_clicks_and_by_keyboard_ends_in_rows(served: Served) -> Non
 def test_an_evaluation_appears_on_an_open_page(served: Served) -> None:
     with chromium() as browser:
         look(browser, f"{served.url}/?token={served.token}", 1280)
-        rows = lambda now: len(now.find_elements(By.CSS_SELECTOR, "#evaluations tbody tr"))  # noqa: E731
-        assert rows(browser) == 2
+        assert _listed(browser) == 2
         browser.find_element(By.CSS_SELECTOR, "form[action='/evaluate'] button").click()
-        WebDriverWait(browser, 60).until(lambda now: rows(now) == 3 and "complete" in now.find_element(By.ID, "evaluations").text)
+        _until(browser, lambda now: _listed(now) == 3)
         if not served.database.settings.is_embedded:
             # and one that somebody else ran
             evaluate(served.database, Options((3,), note="from elsewhere"))
-            WebDriverWait(browser, 60).until(lambda now: rows(now) == 4)
+            _until(browser, lambda now: _listed(now) == 4)
             assert "An evaluation of default came to an end" in browser.find_element(By.ID, "news").text
         assert complaints(browser) == []
 
@@ -180,8 +192,8 @@ def test_only_the_holder_of_the_token_writes_and_only_from_this_page(served: Ser
 
 def test_bad_requests_say_what_to_do(served: Served) -> None:
     question, document = codes.code(RecordID("question", "late_parcel")), codes.code(RecordID("article", "gift_card"))
-    good = {"question": question, "document": document, "grade": "relevant"}
-    for change, said in (
+    good: dict[str, str | list[str]] = {"question": question, "document": document, "grade": "relevant"}
+    changes: tuple[tuple[Form, str], ...] = (
         ({"grade": "great"}, "no grade is named 'great'"),
         ({"question": document}, "no id of this page"),
         ({"question": "!!"}, "no id of this page"),
@@ -189,8 +201,9 @@ def test_bad_requests_say_what_to_do(served: Served) -> None:
         ({"question": codes.code(RecordID("question", "nope"))}, "no such question"),
         ({"document": codes.code(RecordID("article", "nope"))}, "is gone"),
         ({"hash": "0" * 64}, "changed since it was shown"),
-    ):
-        answer = served.post("/label", good | change)
+    )
+    for change, said in changes:
+        answer = served.post("/label", {**good, **change})
         assert answer.status_code == 400
         assert said in answer.json()["error"]
     assert served.database.value("SELECT VALUE id FROM judgement") == []
@@ -242,7 +255,9 @@ def test_the_command_ends_by_control_c(tmp_path: Path) -> None:
                 except http.ConnectionError:
                     time.sleep(0.1)
             assert 'action="/evaluate"' in page.text
-            session.get(address.partition("?")[0] + "events", stream=True, timeout=30)
+            # a page that is open does not hold its end up
+            opened = session.get(address.partition("?")[0] + "events", stream=True, timeout=30)
+            assert next(opened.iter_lines()) == b": here"
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=20) in (0, 130)
         assert "Traceback" not in process.stdout.read()

@@ -29,8 +29,6 @@ def serve(
     Example: surrecall serve --who Ada
     """
     try:
-        import uvicorn
-
         from surrecall import _serve
     except ImportError as error:
         raise UsageError("serve needs the extra serve", "pip install 'surrecall[serve,report]'") from error
@@ -44,8 +42,7 @@ def serve(
                 listening.bind(("127.0.0.1", port))
             except OSError as error:
                 raise UsageError(f"port {port} is taken: {error.strerror}", "--port 0 takes a free one") from error
-            config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, access_log=False)
             say(context, f"http://127.0.0.1:{listening.getsockname()[1]}/?token={site.token}")
             say(context, f"labels are {name}'s; Ctrl-C ends it")
             context.out.file.flush()
-            asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
+            asyncio.run(_serve.Server(app).serve(sockets=[listening]))

@@ -112,7 +112,8 @@ class Answers:
                 return _questions(database, asked)
             (row,) = _pool.pool(database, _pool.Options(question=wanted)).rows
             views = [
-                database.value(_VIEW, question=wanted, document=(one["open"] or one["documents"])[0]) for one in row["candidates"]
+                database.value(_VIEW, question=wanted, document=(one["open"] or [one["document"]])[0])
+                for one in row["candidates"]
             ]
             question_set = database.value("RETURN $id.set", id=wanted)
             following = database.value(_NEXT, set=question_set, id=wanted)

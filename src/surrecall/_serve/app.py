@@ -35,7 +35,8 @@ _LARGEST_FORM = 100_000
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
+    # not no-referrer: forms would send null for their origin
+    (b"referrer-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 ]
 
@@ -82,7 +83,9 @@ def make_app(site: Site) -> Starlette:
     written: dict[str, Work] = {"/label": answers.judge, "/evaluate": answers.evaluate}
     routes = [Route(path, door.answer(work)) for path, work in read.items()]
     routes += [Route(path, door.answer(work), methods=["POST"]) for path, work in written.items()]
-    return Starlette(routes=[*routes, Route("/events", events)], lifespan=lifespan, middleware=[Middleware(_Guard)])
+    app = Starlette(routes=[*routes, Route("/events", events)], lifespan=lifespan, middleware=[Middleware(_Guard)])
+    app.state.news = news
+    return app
 
 
 class _Guard:
