@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from definitions import DEFINITIONS
-from servers import Killable, Server, Unavailable, acquire
+from pytest_surrecall._servers import Server, Unavailable, acquire
+from servers import Killable
 from surql_cases import CaseFile
 from surrecall import Database, Settings, _seed
 from templates import Templates

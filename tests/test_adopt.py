@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import foreign
-from servers import Server
+from pytest_surrecall._servers import Server
 from surrecall import (
     Database,
     Options,

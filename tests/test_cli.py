@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from conftest import fresh_settings
 from definitions import DEFINITIONS
-from servers import Server
+from pytest_surrecall._servers import Server
 from surrecall import Database, Settings, _seed
 from surrecall._cli import _app, app
 from templates import Templates

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from conftest import ROOT
-from servers import Server
+from pytest_surrecall._servers import Server
 
 COMPOSE = shutil.which("docker-compose")
 FILE = ROOT / "docker-compose.yml"

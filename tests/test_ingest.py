@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from conftest import ROOT, fresh_settings
 from definitions import DEFINITIONS
-from servers import Killable, Server
+from pytest_surrecall._servers import Server
+from servers import Killable
 from surrecall import Database, Options, Settings, SurrecallError, _inventory, _policy, _remove, _schema, _seed, evaluate
 from surrecall._cli import app
 

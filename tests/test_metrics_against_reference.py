@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from surrealdb import RecordID
 
 from definitions import DEFINITIONS
-from servers import Server
+from pytest_surrecall._servers import Server
 from surrecall import Database, Settings
 
 DOCUMENTS = [f"d{number}" for number in range(12)]

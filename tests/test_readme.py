@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import threading
 import tomllib
 from pathlib import Path
@@ -67,7 +68,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
-    assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python"}
+    assert {kind for kind, _ in BLOCKS} == {"sh", "surql", "toml", "text", "python", "yaml"}
     groups = (SET_UP, COMPOSE, COLLECTION, EMBEDDING, IMPORTS, EXPORT, ADOPTION, COMPARE, CURVE, SWEEP, DIAGNOSIS, COMMANDS)
     assert [len(group) for group in groups] == [2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
 
@@ -92,6 +93,35 @@ def test_the_commands_in_a_folder(tmp_path: Path) -> None:
     assert table in shown
     assert "seeded 10 articles and 8 questions" in shown
     assert "all is well" in shown
+
+
+def test_the_steps_of_the_workflow(tmp_path: Path) -> None:
+    """What its steps run, in a project with files as it names them, over a folder in the place of the service."""
+    (workflow,) = (text for kind, text in BLOCKS if kind == "yaml")
+    steps = [
+        textwrap.dedent(text)
+        for text in re.findall(r"^ +run: \|\n((?: {10,}.*\n)+)", workflow.replace("- run:", "  run:"), re.MULTILINE)
+    ]
+    assert len(steps) == 2
+    (tmp_path / "data").mkdir()
+    documents = (
+        '{"id": "d1", "title": "Valves", "text": "a valve opens"}\n{"id": "d2", "title": "Pipes", "text": "a pipe is laid"}\n'
+    )
+    (tmp_path / "data" / "documents.jsonl").write_text(documents)
+    (tmp_path / "data" / "questions.jsonl").write_text('{"id": "q1", "text": "valve", "relevant": ["d1"]}\n')
+    here = {"SURREAL_URL": "surrealkv://recall.db", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    shell("surrecall init --table note --field text", tmp_path)
+    shell(steps[0], tmp_path, **here)
+    propose = "surrecall evaluate && surrecall gate --propose && surrecall apply && surrecall baseline set main"
+    shell(f"{propose} && surrecall baseline export baseline.json main", tmp_path, **here)
+    shell(steps[1], tmp_path, **here)
+    assert "### ✅ surrecall gate" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    with Database(Settings(f"surrealkv://{tmp_path / 'recall.db'}")) as database:
+        database.run("UPDATE note:d1 SET text = 'gone', title = 'gone'")
+    with pytest.raises(AssertionError):
+        shell(steps[1], tmp_path, **here)
+    assert "### ❌ surrecall gate" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "<failure" in (tmp_path / "gate.xml").read_text(encoding="utf-8")
 
 
 def test_the_commands_for_a_collection(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import servers
-from servers import Server, Unavailable, acquire
+from pytest_surrecall import _servers as servers
+from pytest_surrecall._servers import Server, Unavailable, acquire
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def test_the_header_of_this_run(pytestconfig: pytest.Config, server: Server) -> 
 
 
 def test_an_address_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = servers._wait
-    monkeypatch.setattr(servers, "_wait", lambda server, **_: honest(server, patience=0.3))
+    honest = servers.wait
+    monkeypatch.setattr(servers, "wait", lambda server, **_: honest(server, patience=0.3))
     with pytest.raises(Unavailable, match="did not answer"):
         acquire({"SURRECALL_TEST_SERVER": "url", "SURRECALL_TEST_URL": "ws://127.0.0.1:9"})
 

@@ -21,6 +21,7 @@ from surrecall._executors import CLOSURE, SAMPLE, STREAMING, faster, order
 from surrecall._fingerprint import corpus_hash
 from surrecall._render import record_text
 from surrecall._retry import retried as _retried
+from surrecall._rows import Rows
 
 # One form for each executor. In both the write is a statement of its own, so it does not decide where the reading runs. An index
 # that is rebuilt meanwhile gives less than there is, so each shard asks first.
@@ -71,6 +72,8 @@ LET $runs = fn::evaluation_runs($tallies);
 UPDATE $evaluation SET drafts = array::concat(drafts ?? [], $runs) RETURN NONE;
 """
 _TALLIED = 500
+# of a run: what is about the history and not about the figures
+_LINKS = ("id", "seq", "hash", "previous", "evaluation", "set", "note", "rel", "scale", "at")
 _LATENCY = "RETURN fn::latency($evaluation, $retriever)"
 _FINGERPRINT = "UPDATE $evaluation SET corpus.hash = $hash RETURN NONE;"
 _CLOSED = """
@@ -107,8 +110,10 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Rows):
     """A finished evaluation: the row, its runs in history order, and what should be known beside the figures.
+
+    Shown in a notebook, and by to_pandas, it is its runs: retriever, k, questions and every metric, floats in [0,1].
 
     `unanswerable` are rows of fn::evaluation_unanswerable: how often something came back where nothing answers; empty where
     every question has an answer.
@@ -118,6 +123,18 @@ class Evaluation:
     runs: list[dict[str, Any]]
     warnings: list[str]
     unanswerable: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:  # type: ignore[override]
+        """The runs with the names of what they measured first, without what links them in the history."""
+        first = ("retriever", "k", "questions")
+        return [
+            {name: run[name] for name in first} | {name: run[name] for name in run if name not in first and name not in _LINKS}
+            for run in self.runs
+        ]
+
+    def _lines(self) -> Sequence[str]:
+        return [f"warning: {text}" for text in self.warnings]
 
     @property
     def failed(self) -> bool:

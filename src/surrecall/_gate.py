@@ -15,6 +15,7 @@ from surrecall._errors import DataError, UsageError
 _PLAN = "RETURN fn::gate_plan()"
 _BEGIN = "RETURN fn::gate_begin($options)"
 _FLOOR = "RETURN fn::floor_verdict($floor, $row, $why, $given)"
+_QUESTIONS = "RETURN fn::floor_questions($floor, $row, $given)"
 _END = "RETURN fn::gate_end($faults, $verdicts)"
 
 Progress = Callable[[int, int], None]
@@ -62,16 +63,27 @@ def measure(
 
 
 def judge(
-    database: Database, measured: Measured | None, baseline: Baseline | None = None, progress: Progress = lambda _done, _all: None
+    database: Database,
+    measured: Measured | None,
+    baseline: Baseline | None = None,
+    progress: Progress = lambda _done, _all: None,
+    *,
+    questions: bool = False,
 ) -> dict[str, Any]:
-    """What fn::gate gives: of these evaluations, or where there are none given, of the newest of each golden set."""
+    """What fn::gate gives: of these evaluations, or where there are none given, of the newest of each golden set.
+
+    With `questions` each broken floor has `broke`, the rows of fn::floor_questions.
+    """
     options: dict[str, Any] = {}
     if measured is not None:
         options = {"evaluations": measured.evaluations, "unmeasured": measured.unmeasured}
     begun = database.value(_BEGIN, options=options)
     verdicts = []
     for one in begun["floors"]:
-        verdicts.append(database.value(_FLOOR, floor=one["floor"], row=one.get("row"), why=one.get("why"), given=baseline))
+        verdict = database.value(_FLOOR, floor=one["floor"], row=one.get("row"), why=one.get("why"), given=baseline)
+        if questions and not verdict["holds"]:
+            verdict["broke"] = database.value(_QUESTIONS, floor=one["floor"], row=one.get("row"), given=baseline)
+        verdicts.append(verdict)
         progress(len(verdicts), len(begun["floors"]))
     told: dict[str, Any] = database.value(_END, faults=begun["faults"], verdicts=verdicts)
     return told

@@ -54,6 +54,9 @@ app.add_typer(chunking_app, name="chunking")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request instead of tables.")]
+Junit = Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML into this file.")]
+
 # a server that was started a moment ago may not listen yet
 _PATIENCE = 3.0
 
@@ -209,6 +212,12 @@ def corpus_of(context: Context) -> Corpus:
             "surrecall init --table … --field … --vector … --dimension …",
         )
     return context.project.corpus
+
+
+def one_form(as_json: bool, markdown: bool) -> None:
+    """Raise UsageError where two forms of one output are asked for."""
+    if as_json and markdown:
+        raise UsageError("--json and --markdown are two forms of one output", "leave one of them out")
 
 
 def print_counts(context: Context, counts: Mapping[str, int]) -> None:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from surrealdb import RecordID
 
-from surrecall import _comparison, _render
-from surrecall._cli._app import LARGEST, Context, Json, command, progress_bar
+from surrecall import _ci, _comparison, _junit, _render
+from surrecall._cli._app import LARGEST, Context, Json, Junit, Markdown, command, one_form, progress_bar
 from surrecall._cli._resolution import class_name
 from surrecall._database import Database
 
@@ -48,6 +48,8 @@ def compare(
     by: Annotated[CompareBy | None, typer.Option("--by", help="Also by class of question, as B was asked it.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=-(2**63), max=2**63 - 1, help="Of the resamples; else 1.")] = None,
     rel: Annotated[float | None, typer.Option("--rel", help="Lowest relevant grade; else the evaluations'.")] = None,
+    markdown: Markdown = False,
+    junit: Junit = None,
     as_json: Json = False,
 ) -> None:
     """Tell a difference from noise: two retrievers, evaluations, or one retriever then and now.
@@ -60,10 +62,14 @@ def compare(
     Beside the time stand the tokens that the first k take in a prompt, estimated at four characters each. For retrievers over
     chunks, a table has the figures by chunks and by documents at every cutoff, with the tokens of each.
 
+    --markdown prints for a pull request; --junit writes a case a comparison, which fails where A is better, and one a question
+    that broke.
+
     Ends with 4, without a verdict, when no question can be compared.
 
     Example: surrecall compare bm25 hybrid -k 3
     """
+    one_form(as_json, markdown)
     with context.open() as database, progress_bar(context, "comparing") as advance:
         asked = _comparison.Comparison(
             sides=[_side(database, side) for side in sides],
@@ -78,8 +84,12 @@ def compare(
             rel=rel,
         )
         told = _comparison.compare(database, asked, advance)
+    if junit is not None:
+        _junit.write(junit, "surrecall compare", _ci.comparison_cases(told))
     if as_json:
         _render.print_json(context.out, told)
+    elif markdown:
+        context.out.file.write(_ci.comparison_markdown(told, _warnings(told["comparisons"])))
     else:
         _show(context, told)
     for warning in _warnings(told["comparisons"]):

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 from surrealdb import RecordID
 
-from surrecall import _baseline, _evaluation, _gate, _propose, _render, _resolution, _schema
-from surrecall._cli._app import Context, Json, command, cutoffs, progress_bar
+from surrecall import _baseline, _ci, _evaluation, _gate, _junit, _propose, _render, _resolution, _schema
+from surrecall._cli._app import Context, Json, Junit, Markdown, command, cutoffs, one_form, progress_bar
 from surrecall._cli._resolution import evaluation_id, say, warn_all
 from surrecall._cli.evaluate import Trigger
 from surrecall._database import Database
@@ -55,6 +55,8 @@ def gate(
     note: Annotated[str | None, typer.Option("--note", help="Kept with the runs.")] = None,
     trigger: Annotated[Trigger, typer.Option("--trigger", help="What asks for it.")] = Trigger.MANUAL,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Connections to work over; a server's cores.")] = 1,
+    markdown: Markdown = False,
+    junit: Junit = None,
     as_json: Json = False,
 ) -> None:
     """Evaluate what the floors name, and end with 1 when one of them is broken.
@@ -63,11 +65,17 @@ def gate(
     evaluation that failed, a set or class without questions, no baseline to fall from, labels that changed since the baseline;
     and a gate without floors fails. Values at the limit hold. Questions that the baseline does not have are left out of a drop.
 
+    --markdown prints for a pull request, with the questions that each broken floor broke on; --junit writes a case a floor and
+    one a question that broke.
+
     --propose writes floors at what was measured, rounded down to two places, and leaves those that are there as they are.
 
     Example: surrecall gate --baseline baseline.json
     """
+    one_form(as_json, markdown)
     if propose:
+        if markdown or junit:
+            raise UsageError("--markdown and --junit tell of a verdict, and --propose gives none", "leave them out")
         if baseline or last:
             raise UsageError("--propose judges nothing", "leave --baseline and --last out")
         _propose_floors(context, evaluation, {"retrievers": retriever, "metrics": metric}, k, question_set, force, as_json)
@@ -88,13 +96,18 @@ def gate(
         elif not last:
             revision = _evaluation.git_revision(context.folder)
             measured = _gate.measure(database, note=note, trigger=trigger.value, revision=revision, jobs=jobs, progress=advance)
-        told = _gate.judge(database, measured, given)
+        told = _gate.judge(database, measured, given, questions=markdown or junit is not None)
         alarms = _resolution.alarms(database, database.value(_SETS))
+    warnings = [*(measured.warnings if measured else []), *alarms]
+    if junit is not None:
+        _junit.write(junit, "surrecall gate", _ci.gate_cases(told))
     if as_json:
         _render.print_json(context.out, told)
+    elif markdown:
+        context.out.file.write(_ci.gate_markdown(told, [_row(row) for row in told["floors"]], warnings))
     else:
         show_gate(context, told)
-    warn_all(context, {"warnings": [*(measured.warnings if measured else []), *alarms]})
+    warn_all(context, {"warnings": warnings})
     if not told["holds"]:
         raise typer.Exit(ExitCode.GATE_FAILED)
 
