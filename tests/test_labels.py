@@ -107,7 +107,9 @@ def test_a_judgement_is_a_label_from_the_threshold_of_the_set(
         help_centre.run("CREATE golden_set:default SET threshold = $threshold", threshold=threshold)
     scale = help_centre.value("RETURN fn::golden_set_scale('default')")
     row = _judge(help_centre, "gift_card", grade)
-    assert isinstance(row, dict) and row.get("label") == label and row["hash"]
+    assert isinstance(row, dict)
+    assert row.get("label") == label
+    assert row["hash"]
     grades = {str(entry["document"].id): entry["grade"] for entry in help_centre.value(_LABELS, question=_QUESTION)}
     assert grades.get("gift_card") == label
     assert help_centre.value("RETURN fn::golden_set_scale('default')") == scale
@@ -117,8 +119,10 @@ def test_a_model_only_adds_and_a_person_may_change(help_centre: Database) -> Non
     labelled = str(help_centre.value(_LABELS, question=_QUESTION)[0]["document"].id)
     _edit(help_centre, "gift_card", 1)
     row = _judge(help_centre, labelled, 0)
-    assert isinstance(row, dict) and row.get("label") is None
+    assert isinstance(row, dict)
+    assert row.get("label") is None
     assert {entry["grade"] for entry in help_centre.value(_LABELS, question=_QUESTION)} == {1}
     _judge(help_centre, labelled, 0, change=True)
     grades = {str(entry["document"].id): entry["grade"] for entry in help_centre.value(_LABELS, question=_QUESTION)}
-    assert grades[labelled] == 0 and grades["gift_card"] == 1
+    assert grades[labelled] == 0
+    assert grades["gift_card"] == 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _evaluation
+from surrecall import _evaluation, _stale
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 
@@ -62,12 +62,22 @@ def measure(
 
 
 def judge(
-    database: Database, measured: Measured | None, baseline: Baseline | None = None, progress: Progress = lambda _done, _all: None
+    database: Database,
+    measured: Measured | None,
+    baseline: Baseline | None = None,
+    progress: Progress = lambda _done, _all: None,
+    *,
+    strict: bool = False,
 ) -> dict[str, Any]:
-    """What fn::gate gives: of these evaluations, or where there are none given, of the newest of each golden set."""
-    options: dict[str, Any] = {}
+    """What fn::gate gives: of these evaluations, or where there are none given, of the newest of each golden set.
+
+    `strict`: a stale label fails it too, whatever the floors say.
+    """
+    options: dict[str, Any] = {"strict": strict}
+    if strict:
+        _stale.scan(database)
     if measured is not None:
-        options = {"evaluations": measured.evaluations, "unmeasured": measured.unmeasured}
+        options |= {"evaluations": measured.evaluations, "unmeasured": measured.unmeasured}
     begun = database.value(_BEGIN, options=options)
     verdicts = []
     for one in begun["floors"]:

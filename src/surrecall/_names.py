@@ -40,8 +40,10 @@ TABLES = (
     "eval_prune",
     "eval_trend",
     "golden_set",
+    "heldout_look",
     "judgement",
     "label_change",
+    "label_seen",
 )
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FUNCTION = re.compile(r"fn::[a-z_][a-z0-9_]*(::[a-z_][a-z0-9_]*)*")

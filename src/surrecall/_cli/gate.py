@@ -35,6 +35,9 @@ def gate(
     baseline: Annotated[
         str | None, typer.Option("--baseline", help="What drops are measured against: FILE of baseline export, or a name.")
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stale labels, and labels of documents that are gone, fail too.")
+    ] = False,
     propose: Annotated[
         bool, typer.Option("--propose", help="Write floors from the newest complete evaluation into floors.toml.")
     ] = False,
@@ -59,13 +62,15 @@ def gate(
     evaluation that failed, a set or class without questions, no baseline to fall from, labels that changed since the baseline;
     and a gate without floors fails. Values at the limit hold. Questions that the baseline does not have are left out of a drop.
 
+    --strict also fails on labels whose document changed since they were labelled, or is gone, and names each.
+
     --propose writes floors at what was measured, rounded down to two places, and leaves those that are there as they are.
 
     Example: surrecall gate --baseline baseline.json
     """
     if propose:
-        if baseline or last:
-            raise UsageError("--propose judges nothing", "leave --baseline and --last out")
+        if baseline or last or strict:
+            raise UsageError("--propose judges nothing", "leave --baseline, --last and --strict out")
         _propose_floors(context, evaluation, {"retrievers": retriever, "metrics": metric}, k, question_set, force, as_json)
         return
     for option, value in (("-r", retriever), ("-k", k), ("-m", metric), ("--set", question_set), ("--force", force)):
@@ -84,7 +89,7 @@ def gate(
         elif not last:
             revision = _evaluation.git_revision(context.folder)
             measured = _gate.measure(database, note=note, trigger=trigger.value, revision=revision, jobs=jobs, progress=advance)
-        told = _gate.judge(database, measured, given)
+        told = _gate.judge(database, measured, given, strict=strict)
     if as_json:
         _render.print_json(context.out, told)
     else:
