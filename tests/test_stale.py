@@ -106,6 +106,8 @@ def test_a_label_that_goes_takes_its_mark_along(help_centre: Database) -> None:
     assert _marks(help_centre)
     help_centre.value("RETURN fn::label_edit($edit)", edit=edit | {"grade": 2})
     assert _marks(help_centre) == {}
+    kept = "SELECT VALUE hash FROM ONLY type::record('label_seen', [$document, $question])"
+    assert help_centre.value(kept, document=_REFUND, question=_MONEY) == _hash(help_centre)
     help_centre.run("DELETE question:money_back; OPTION IMPORT; DELETE question:arrived_broken")
     assert help_centre.value("RETURN fn::labels_stale({})") == []
     assert help_centre.value("RETURN fn::forget_labels()") == 2
