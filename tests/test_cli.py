@@ -348,6 +348,7 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
             "compare": ["bm25", "hybrid"],
             "blame": ["a", "b"],
             "prune": ["--keep-days", "90"],
+            "relabel": ["x", "y", "--remove"],
             "sweep": ["fn::f($x)", "--x", "1"],
             "init": ["--adopt"],
             "retriever remove": ["x"],
