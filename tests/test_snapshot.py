@@ -118,6 +118,13 @@ def fill(database: Database, project: Path) -> None:
         set=f"other {TEXT}",
         text=TEXT,
     )
+    # a label that is stale, one that was judged, a share that is held out and a look at it
+    database.run(
+        "UPDATE paper:7 SET abstract += ' changed'; UPSERT golden_set:default SET heldout = 0.25;"
+        "CREATE heldout_look SET set = 'default', what = 'sweep', questions = 1;"
+        "CREATE judgement SET question = question:7, document = paper:7, grade = 2, source = 'person', judge = $text",
+        text=TEXT,
+    )
 
 
 def snapshot(database: Database, project: Path, path: Path) -> Path:
@@ -127,7 +134,10 @@ def snapshot(database: Database, project: Path, path: Path) -> Path:
 
 
 def state(database: Database) -> list[Any]:
-    rows = database.run("SELECT * FROM paper ORDER BY id; SELECT * FROM question ORDER BY id;")
+    rows = database.run(
+        "SELECT * FROM paper ORDER BY id; SELECT * FROM question ORDER BY id;"
+        + "".join(f"SELECT * FROM {table} ORDER BY id;" for table in write.LABELS)
+    )
     return [*rows, {label: found.text for label, found in _inventory.everything(database).items() if label != "table told"}]
 
 
@@ -139,6 +149,7 @@ def test_everything_comes_back_as_it_was(database: Database, other: Database, pr
     loaded = load.load(other, folder, Reader(one))
     assert (loaded.documents, loaded.questions, loaded.golden_sets) == (len(IDS) + 2, len(IDS) + 1, 2)
     assert state(other) == state(database)
+    assert other.value("SELECT VALUE stale.document FROM question WHERE stale != NONE")
     # not one event was fired by rows that came in this way
     assert "told" not in other.value("INFO FOR DB")["tables"]
     assert snapshot(other, folder, tmp_path / "two").read_bytes() == one.read_bytes()

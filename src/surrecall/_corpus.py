@@ -27,11 +27,11 @@ REFERENCES = {"reject": "REFERENCE ON DELETE REJECT", "unset": "REFERENCE ON DEL
 _OF_TEXT = ("TABLE_words", "search_bm25", "retrieve_bm25")
 _OF_VECTOR = ("TABLE_embedding", "search_vec", "retrieve_vec")
 _OF_BOTH = ("search_hybrid", "retrieve_hybrid", "search_hybrid_floor", "retrieve_hybrid_floor")
-_OF_OWN = ("TABLE", "TABLE_words", "TABLE_embedding")
 _CHUNKS_OF_TEXT = ("CHUNK_words", "search_CHUNK_bm25", "search_CHUNK_hybrid")
 _CHUNKS_OF_VECTOR = ("CHUNK_embedding", "search_CHUNK_vec", "search_CHUNK_hybrid")
 # short enough for what is named after it
 _CHUNK_TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
+_OF_OWN = ("TABLE", "TABLE_words", "TABLE_embedding", "TABLE_labels")
 
 
 @dataclass(frozen=True)
@@ -282,9 +282,19 @@ class Corpus:
         total = f"IF type::is_array({row}.{self.vector}) {{ math::sum({row}.{self.vector}) }}" if self.vector else None
         if table == self.vector_table:
             return f"[{row}.id, {f'{row}.{self.link}, ' if self.link else ''}{total}]"
-        names = dict.fromkeys([*([self.title] if self.title else []), *self.texts, *([self.linked_by] if self.linked_by else [])])
-        parts = [f"{row}.{name}" for name in ["id", *names]]
+        parts = [
+            f"{row}.{name}" for name in dict.fromkeys(["id", *self._readable, *([self.linked_by] if self.linked_by else [])])
+        ]
         return f"[{', '.join(parts + ([total] if total and not self.vector_table else []))}]"
+
+    @property
+    def _readable(self) -> list[str]:
+        """The fields that a person reads."""
+        return list(dict.fromkeys([*([self.title] if self.title else []), *self.texts]))
+
+    def _reads(self, row: str) -> str:
+        """What a person reads of a row, as a list."""
+        return f"[{', '.join(f'{row}.{name}' for name in self._readable)}]"
 
     @property
     def _exact(self) -> str | None:
@@ -315,6 +325,8 @@ class Corpus:
             # NONE or NULL of a field that is not set is no text
             texts=self.texts[0] if len(self.texts) == 1 else f"[{', '.join(self.texts)}]",
             content=self._content,
+            readable=self._readable,
+            reads=self._reads,
             # the tables whose changes change what retrieval can see
             watched=dict.fromkeys([self.table, self.vector_table or self.table]),
             vector=self.vector,

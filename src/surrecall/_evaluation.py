@@ -14,7 +14,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _anchors
+from surrecall import _anchors, _stale
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, ExitCode, SchemaError, SurrecallError, UsageError
 from surrecall._executors import CLOSURE, SAMPLE, STREAMING, faster, order
@@ -225,6 +225,7 @@ def git_revision(folder: Path) -> str | None:
 
 
 def _begin(database: Database, options: Options) -> dict[str, Any]:
+    _stale.scan(database, options.question_set)
     asked: dict[str, Any] = {
         "k": list(options.cutoffs),
         "set": options.question_set,

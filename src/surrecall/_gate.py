@@ -8,7 +8,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _evaluation
+from surrecall import _evaluation, _stale
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 
@@ -68,15 +68,19 @@ def judge(
     baseline: Baseline | None = None,
     progress: Progress = lambda _done, _all: None,
     *,
+    strict: bool = False,
     questions: bool = False,
 ) -> dict[str, Any]:
     """What fn::gate gives: of these evaluations, or where there are none given, of the newest of each golden set.
 
-    With `questions` each broken floor has `broke`, the rows of fn::floor_questions.
+    `strict`: a stale label fails it too, whatever the floors say. With `questions` each broken floor has `broke`, the rows of
+    fn::floor_questions.
     """
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"strict": strict}
+    if strict:
+        _stale.scan(database)
     if measured is not None:
-        options = {"evaluations": measured.evaluations, "unmeasured": measured.unmeasured}
+        options |= {"evaluations": measured.evaluations, "unmeasured": measured.unmeasured}
     begun = database.value(_BEGIN, options=options)
     verdicts = []
     for one in begun["floors"]:

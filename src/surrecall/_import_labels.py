@@ -26,7 +26,8 @@ FOR $row IN $rows {
   IF fn::labels_of($there) != fn::labels_of($row.old) {
     THROW 'the labels of ' + <string> $row.old.id + ' changed meanwhile; import the file again';
   };
-  UPDATE $row.old.id SET judged = $row.new.judged, relevant = $row.new.relevant, answerable = $row.new.answerable RETURN NONE;
+  UPDATE $row.old.id SET judged = $row.new.judged, relevant = $row.new.relevant, answerable = $row.new.answerable,
+    edited = { who: 'import labels', why: $file, at: time::now() } RETURN NONE;
 };
 COMMIT;
 """
@@ -35,7 +36,8 @@ BEGIN;
 FOR $row IN $rows {
   LET $there = (SELECT judged, relevant FROM ONLY $row.old.id);
   IF fn::labels_of($there) = fn::labels_of($row.new) {
-    UPDATE $row.old.id SET judged = $row.old.judged, relevant = $row.old.relevant, answerable = $row.old.answerable RETURN NONE;
+    UPDATE $row.old.id SET judged = $row.old.judged, relevant = $row.old.relevant, answerable = $row.old.answerable,
+      edited = { who: 'import labels', why: $file + ' failed, put back', at: time::now() } RETURN NONE;
   };
 };
 COMMIT;
@@ -111,7 +113,7 @@ def import_labels(
             changes.append((old, {"id": old["id"], **_labels.merged(old, list(merged.values()))}))
     faults.raise_if_any()
     if not dry_run:
-        _store(database, f"labels of {path.resolve()}", changes, progress)
+        _store(database, path, changes, progress)
     return ImportedLabels(
         labels=added,
         questions=len(changes),
@@ -132,23 +134,24 @@ def _before(database: Database, questions: list[RecordID]) -> dict[Any, dict[str
 
 
 def _store(
-    database: Database, source: str, changes: list[tuple[dict[str, Any], dict[str, Any]]], progress: _ingest.Progress
+    database: Database, path: Path, changes: list[tuple[dict[str, Any], dict[str, Any]]], progress: _ingest.Progress
 ) -> None:
     """Write the new labels; after a failure the old ones are put back."""
     written: list[dict[str, Any]] = []
-    with _ingest.logged(database, source, 0, len(changes), undo=_putting_back(database, written)):
+    source = f"labels of {path.resolve()}"
+    with _ingest.logged(database, source, 0, len(changes), undo=_putting_back(database, path, written)):
         for batch in _ingest.shards(changes, lambda change: len(_labels.graded(change[1]))):
             rows = [{"old": {"judged": None, **old}, "new": {"judged": None, **new}} for old, new in batch]
             written += rows
-            database.run(_SET, rows=rows)
+            database.run(_SET, rows=rows, file=path.name)
             progress(len(written), len(changes))
 
 
-def _putting_back(database: Database, written: list[dict[str, Any]]) -> Callable[[], None]:
+def _putting_back(database: Database, path: Path, written: list[dict[str, Any]]) -> Callable[[], None]:
     def undo() -> None:
         for batch in _ingest.shards(written, lambda row: len(_labels.graded(row["old"]))):
             try:
-                database.run(_PUT_BACK, rows=batch)
+                database.run(_PUT_BACK, rows=batch, file=path.name)
             except SurrecallError as error:
                 if error.statement is None:
                     raise

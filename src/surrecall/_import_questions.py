@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -333,7 +334,12 @@ def _note(found: _Compared, change: _question_changes.Change, old: dict[str, Any
 
 def _store(database: Database, corpus: Corpus, options: Options, found: _Compared, progress: _ingest.Progress) -> None:
     """Write changes and new questions; after a failure all is as it was."""
-    after = [_ingest.Filling(found.before[index]["id"], change.values) for index, change in found.changes.items()]
+    # an edit of labels says who made it
+    edited = {"edited": {"who": "import questions", "why": options.path.name, "at": datetime.now(UTC)}}
+    after = [
+        _ingest.Filling(found.before[index]["id"], change.values | (edited if change.added or change.regraded else {}))
+        for index, change in found.changes.items()
+    ]
     before = [
         _ingest.Filling(filling.id, {key: old.get(key) for key in filling.values})
         for filling, old in zip(after, found.before, strict=True)

@@ -45,9 +45,11 @@ TABLES = (
     "draft_log",
     "judgement_audit",
     "golden_set",
+    "heldout_look",
     "judgement",
     "label_change",
     "label_reading",
+    "label_seen",
 )
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FUNCTION = re.compile(r"fn::[a-z_][a-z0-9_]*(::[a-z_][a-z0-9_]*)*")

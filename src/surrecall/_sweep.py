@@ -24,6 +24,7 @@ Value = int | float | str
 _BEGIN = "RETURN fn::sweep_begin($options)"
 _CHOICE = "RETURN fn::sweep_choice($begun, $sums)"
 _END = "RETURN fn::sweep_end($begun, $choice, $parts, $heldout)"
+_LOOK = "CREATE heldout_look SET set = $set, what = 'sweep', questions = $questions RETURN NONE"
 _PROBE = """
 DEFINE FUNCTION OVERWRITE {name}($asked: any, $k: any, $x: any) {{
   LET $question = (SELECT * FROM ONLY $asked);
@@ -168,6 +169,7 @@ def sweep(database: Database, asked: Options, progress: Progress = lambda _done,
         if heldout:
             try:
                 kept = asking.all(choice["x"], heldout).row(choice["x"])
+                database.run(_LOOK, set=begun["set"], questions=len(heldout))
             except _Fails as failure:
                 failed.append(Failure(choice["x"], failure.question, failure.error.message))
     told = database.value(_END, begun=begun, choice=choice, parts=parts, heldout=kept)

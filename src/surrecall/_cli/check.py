@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import typer
 
-from surrecall import _anchors, _render, _schema
+from surrecall import _anchors, _render, _schema, _stale
 from surrecall._cli._app import Context, Json, command
 from surrecall._database import Database
 from surrecall._errors import ExitCode, SurrecallError
@@ -26,6 +28,10 @@ def check(context: Context, as_json: Json = False) -> None:
             indexes = {finding.subject.partition(" of table ")[0] for finding in findings}
             if not findings:
                 _noted(database, context)
+            # for the marks; what it finds is found by fn::check too, also for a user who may not write
+            with suppress(SurrecallError):
+                _stale.scan(database)
+                _stale.forget(database)
             told = [_schema.Finding(**row) for row in database.value("RETURN fn::check()")]
             # an index that is missing is said once; an import to finish comes before what follows from it
             told = [finding for finding in told if finding.subject not in indexes]

@@ -59,6 +59,8 @@ def curve(
         for one in told:
             say(context, one["gain"]["sentence"])
         say(context, f"from stored answers of {_render.record_text(row['id'])}, set {row['set']}; nothing was retrieved")
+    if left_out := max(one["curve"]["heldout"] for one in told):
+        context.warn(f"{_render.counted(left_out, 'question')} held out, in none of its figures, since a k is chosen by them")
     for one in told:
         if failed := one["curve"]["errors"]:
             context.warn(f"{one['curve']['retriever']} failed on {_render.counted(failed, 'question')}, in none of its figures")

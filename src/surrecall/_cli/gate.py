@@ -39,6 +39,9 @@ def gate(
     baseline: Annotated[
         str | None, typer.Option("--baseline", help="What drops are measured against: FILE of baseline export, or a name.")
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stale labels, and labels of documents that are gone, fail too.")
+    ] = False,
     propose: Annotated[
         bool, typer.Option("--propose", help="Write floors from the newest complete evaluation into floors.toml.")
     ] = False,
@@ -68,6 +71,8 @@ def gate(
     --markdown prints for a pull request, with the questions that each broken floor broke on; --junit writes a case a floor and
     one a question that broke.
 
+    --strict also fails on labels whose document changed since they were labelled, or is gone, and names each.
+
     --propose writes floors at what was measured, rounded down to two places, and leaves those that are there as they are.
 
     Example: surrecall gate --baseline baseline.json
@@ -76,8 +81,8 @@ def gate(
     if propose:
         if markdown or junit:
             raise UsageError("--markdown and --junit tell of a verdict, and --propose gives none", "leave them out")
-        if baseline or last:
-            raise UsageError("--propose judges nothing", "leave --baseline and --last out")
+        if baseline or last or strict:
+            raise UsageError("--propose judges nothing", "leave --baseline, --last and --strict out")
         _propose_floors(context, evaluation, {"retrievers": retriever, "metrics": metric}, k, question_set, force, as_json)
         return
     for option, value in (("-r", retriever), ("-k", k), ("-m", metric), ("--set", question_set), ("--force", force)):
@@ -96,7 +101,7 @@ def gate(
         elif not last:
             revision = _evaluation.git_revision(context.folder)
             measured = _gate.measure(database, note=note, trigger=trigger.value, revision=revision, jobs=jobs, progress=advance)
-        told = _gate.judge(database, measured, given, questions=markdown or junit is not None)
+        told = _gate.judge(database, measured, given, strict=strict, questions=markdown or junit is not None)
         alarms = _resolution.alarms(database, database.value(_SETS))
     warnings = [*(measured.warnings if measured else []), *alarms]
     if junit is not None:

@@ -10,6 +10,9 @@
     { id: article:gift_card, … },
     { id: article:track_order, … },
     ] RETURN NONE;
+    -- labels 4 label_seen
+    INSERT INTO label_seen [
+    …
     -- end <sha256 of everything above, hex>
 
 Each block says how many lines it has, so a text that looks like the head of a block is none.
@@ -43,6 +46,7 @@ class Kind(StrEnum):
     DOCUMENTS = "documents"
     INDEX = "index"
     QUESTIONS = "questions"
+    LABELS = "labels"
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,7 @@ class Reader:
     def rows(self, label: str) -> Iterator[str]:
         """The rows of a table, as they are printed."""
         for block in self.blocks():
-            if block.kind in (Kind.DOCUMENTS, Kind.QUESTIONS) and block.label == label:
+            if block.kind in (Kind.DOCUMENTS, Kind.QUESTIONS, Kind.LABELS) and block.label == label:
                 for line in block.text.split("\n")[1:-1]:
                     yield line.removesuffix(",")
 

@@ -22,6 +22,8 @@ from surrecall._snapshot.form import Block, Kind, Reader
 _ANY = "RETURN (SELECT VALUE id FROM type::table($table) LIMIT 1).len() > 0"
 _UNFINISHED = "SELECT VALUE id FROM import_log WHERE source = $source AND finished = NONE"
 _FINISHED = "UPDATE import_log SET finished = time::now() WHERE source = $source AND finished = NONE RETURN NONE"
+_IDS = "SELECT VALUE id FROM type::table($table)"
+_DELETE_OTHERS = "OPTION IMPORT; DELETE (SELECT VALUE id FROM type::table($table) WHERE id NOT IN $ids) RETURN NONE"
 _DELETE = "DELETE (SELECT VALUE id FROM type::table($table) LIMIT 200) RETURN BEFORE"
 _REMOVE = {
     "function": "REMOVE FUNCTION IF EXISTS fn::{0}",
@@ -170,7 +172,9 @@ def _load_rows(database: Database, snapshot: Reader, progress: Progress, *, resu
         if block.kind is Kind.QUESTIONS and not built:
             _build(database, indexes)
             built = True
-        if block.kind in (Kind.DOCUMENTS, Kind.QUESTIONS):
+        if block.kind is Kind.LABELS:
+            _load_labels(database, block, resumed=resumed)
+        elif block.kind in (Kind.DOCUMENTS, Kind.QUESTIONS):
             # rows that an earlier load stored stay; IGNORE hides faults too, so it is for these alone
             text = block.text.replace("INSERT INTO", "INSERT IGNORE INTO", 1) if resumed else block.text
             database.run_as_written(text)
@@ -178,6 +182,14 @@ def _load_rows(database: Database, snapshot: Reader, progress: Progress, *, resu
             progress(done, total)
     if not built:
         _build(database, indexes)
+
+
+def _load_labels(database: Database, block: Block, *, resumed: bool) -> None:
+    """Rows of one table about labels; those that an event made as the questions came in give way."""
+    seen = block.label == database.table("label_seen")
+    ending = " ON DUPLICATE KEY UPDATE hash = $input.hash, since = $input.since, now = $input.now RETURN NONE;"
+    text = block.text.removesuffix(" RETURN NONE;") + ending if seen else block.text
+    database.run_as_written(text.replace("INSERT INTO", "INSERT IGNORE INTO", 1) if resumed and not seen else text)
 
 
 def _build(database: Database, indexes: Sequence[Block]) -> None:
@@ -228,7 +240,9 @@ def _refuse_difference(database: Database, snapshot: Reader) -> None:
                 "load it with the surrecall and the SurrealDB that it was written with",
             )
 
-    for table in [*header.tables, database.table("question")]:
+    there = {block.label for block in snapshot.blocks()}
+    seen = [table for table in [database.table("label_seen")] if table in there]
+    for table in [*header.tables, database.table("question"), *seen]:
         for ours, theirs in zip_longest(write.printed(database, table), snapshot.rows(table), fillvalue="nothing"):
             if ours != theirs:
                 raise DataError(
@@ -244,6 +258,7 @@ def _undone_on_failure(database: Database, tables: Sequence[str], *, resumed: bo
     before, paths = _inventory.everything(database), _inventory.apis(database)
     registry = database.table("retriever")
     retrievers = database.value("SELECT * FROM retriever") if f"table {registry}" in before else []
+    kept = {table: database.value(_IDS, table=table) for table in map(database.table, write.LABELS) if f"table {table}" in before}
     try:
         yield
     except BaseException:
@@ -251,6 +266,9 @@ def _undone_on_failure(database: Database, tables: Sequence[str], *, resumed: bo
             # what a load that was cut off had stored stays: loading it again finishes that
             if not resumed:
                 _undo(database, before, retrievers, tables)
+                for table, ids in kept.items():
+                    # some of them are appended only
+                    database.run(_DELETE_OTHERS, table=table, ids=ids)
                 for path in set(_inventory.apis(database)) - set(paths):
                     database.run_as_written(f"REMOVE API {_quoting.text(path)}")
         except SurrecallError:

@@ -21,13 +21,17 @@ from surrecall._snapshot.form import Header, Kind, Writer
 _SETS = "SELECT set, count() AS questions FROM question GROUP BY set ORDER BY set"
 _RETURNED = "SELECT VALUE returns FROM retriever GROUP BY returns ORDER BY returns"
 _DATABASE = re.compile(r"^\[database\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", re.MULTILINE)
+# what is known of labels beside the questions: what they were given for, who changed and judged them, what was held out and seen
+LABELS = ("golden_set", "label_seen", "label_change", "judgement", "heldout_look")
+# worked out when it is read
+_STALE = "stale"
 _OF_TABLES = ("table", "field", "event")
 
 
 def write(
     database: Database, folder: Path, tables: Sequence[str], lines: Lines, progress: source.Progress = source.silent
 ) -> Header:
-    """Write the corpus tables, every golden set, and what defines them, with the files of the project in a folder.
+    """Write the corpus tables, every golden set with what is known of its labels, what defines them, and the project's files.
 
     Raises DataError when it changed while it was read.
     """
@@ -52,6 +56,8 @@ def write(
             writer.block(Kind.INDEX, definition.label, f"{definition.text};")
     questions = database.table("question")
     writer.rows(Kind.QUESTIONS, questions, f"INSERT INTO {_quoting.identifier(questions)}", printed(database, questions, told))
+    for table in map(database.table, LABELS):
+        writer.rows(Kind.LABELS, table, f"INSERT INTO {_quoting.identifier(table)}", printed(database, table))
     writer.end()
     if state(database, tables) != header:
         raise DataError("documents or questions changed while they were read", "surrecall snapshot again, while nobody writes")
@@ -130,7 +136,8 @@ def _exactly(path: Path) -> str:
 
 def printed(database: Database, table: str, told: Callable[[], None] = lambda: None) -> Iterator[str]:
     """The rows of a table in id order, each as the SurrealQL that gives it again, in one line."""
-    for page in pages(database, table, "id, <string> $this AS row", size="row"):
+    printed_as = f"object::remove($this, '{_STALE}')" if table == database.table("question") else "$this"
+    for page in pages(database, table, f"id, <string> {printed_as} AS row", size="row"):
         for row in page:
             if "\n" in row["row"]:
                 raise DataError(f"{row['id']} is printed in several lines", "this is a fault of surrecall's: report it")
