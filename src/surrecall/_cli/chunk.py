@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from surrecall import _chunk, _embed, _render
+from surrecall import _anchors, _chunk, _embed, _render
 from surrecall._cli._app import LARGEST, Context, Json, command, progress_bar
 from surrecall._corpus import Corpus
 from surrecall._errors import UsageError
@@ -57,6 +57,7 @@ def chunk(
                 embedded = _embed.embed(database, where, _embed.Asked(roles=("document",), table=into), advance)
 
         done = _chunk.chunk(database, context.folder, corpus, asked, advance, fill)
+        _anchors.place_all(database)
     if as_json:
         _render.print_json(context.out, {"chunked": done, "embedded": embedded})
     else:
