@@ -65,6 +65,11 @@ def chunk(
     others = [name for name in corpus.texts if name not in (corpus.body, corpus.title)]
     if others:
         context.warn(f"chunks are of {corpus.body}; {', '.join(others)} is searched in documents alone")
+    if done.added and not embed and corpus.vector is not None:
+        context.warn(
+            f"{_render.counted(done.added, 'chunk')} without a vector: {into}_vector and {into}_hybrid fail until "
+            f"surrecall embed --table {into} fills them"
+        )
     if done.without_text:
         context.warn(f"{_render.counted(done.without_text, 'document')} without text, and so without a chunk")
 
