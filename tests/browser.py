@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
 AXE = Path(axe_selenium_python.__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+_PATIENCE = 300.0
 _RUN_AXE = (
     "const done = arguments[0]; axe.run().then(found => done(found.violations)).catch(error => done([{id: String(error)}]))"
 )
@@ -25,9 +27,14 @@ _RUN_AXE = (
 @contextmanager
 def chromium() -> Iterator[webdriver.Chrome]:
     """A browser without a window. Where there is none the test is skipped, unless SURRECALL_TEST_BROWSER demands one."""
+    demanded = bool(os.environ.get("SURRECALL_TEST_BROWSER"))
+    deadline = time.monotonic() + (_PATIENCE if demanded else 0)
+    # one that is demanded may still be on its way
+    while not (shutil.which("chromium") and shutil.which("chromedriver")) and time.monotonic() < deadline:
+        time.sleep(1.0)
     found, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not found or not driver:
-        if os.environ.get("SURRECALL_TEST_BROWSER"):
+        if demanded:
             pytest.fail("SURRECALL_TEST_BROWSER demands chromium and chromedriver, and they are not on PATH")
         pytest.skip("no chromium and chromedriver on PATH")
     options = Options()

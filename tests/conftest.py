@@ -36,7 +36,7 @@ _ON_BOTH = {
     "test_view",
 }
 # of these it is the loading that takes long, and a whole collection is loaded into one engine
-_ON_ONE = {"test_scifact_": "server", "test_cranfield_": "embedded", "test_chroma_": "server"}
+_ON_ONE = {"test_scifact_": "server", "test_chroma_": "server", "test_cranfield_": "embedded"}
 # what takes longest begins first, so that no worker is left with it at the end
 _LONGEST = (
     "test_real_collections",

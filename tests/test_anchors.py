@@ -12,7 +12,7 @@ import pytest
 from surrealdb import RecordID
 
 from conftest import ROOT
-from surrecall import Database, Options, Settings, UsageError, _anchors, _retrievers, _sweep, evaluate
+from surrecall import Database, Options, Settings, UsageError, _anchors, _report, _retrievers, _sweep, evaluate
 from test_cli import Run, run, seeded, target  # noqa: F401  fixtures
 
 CARD, PHRASE = RecordID("article", "gift_card"), "you can spread it over several purchases"
@@ -335,3 +335,27 @@ def test_the_page_says_what_happens(help_centre: Database) -> None:
     search = re.search(r"retriever add halves '([^']+)'", page)
     assert search is not None
     assert help_centre.value(f"LET $k = 3; RETURN count(({search[1]}))") == 3
+
+
+def test_why_is_asked_of_documents_alone(help_centre: Database) -> None:
+    """What keeps a chunk from being found is not known, and a wrong reason would be worse than none."""
+    cut(help_centre, "chunk_60", 60)
+    retrieve_from(help_centre, "chunk_60")
+    anchored(help_centre, (CARD, PHRASE))
+    evaluate(help_centre, Options((3,)))
+    for call in (
+        "fn::diagnose('chunk_60', $question, { k: 3 })",
+        "fn::triage('chunk_60', $question, [article:gift_card], NONE)",
+    ):
+        with pytest.raises(UsageError, match="why is asked of documents, and chunk_60 gives rows of chunk_60") as caught:
+            help_centre.value(f"RETURN {call}", question=QUESTION)
+        assert caught.value.hint == "name one that leads to documents: bm25"
+    # where the chunk of an anchor stands is known
+    (label,) = help_centre.value("RETURN fn::stage_ranks('chunk_60', $question, 20)", question=QUESTION)
+    assert label["document"].table_name == "chunk_60"
+    ranking = help_centre.value("RETURN fn::retrieve('chunk_60', $question, 100)", question=QUESTION)
+    (told,) = help_centre.value("RETURN fn::stage_ranks('chunk_60', $question, 100)", question=QUESTION)
+    assert told["ranks"][0]["rank"] == ranking.index(label["document"]) + 1
+    facts = _report.gather(help_centre, _report.Asked(retriever="chunk_60"))
+    assert facts.misses is None
+    assert "Why is asked of documents" in _report.page(facts)

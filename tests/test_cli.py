@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from conftest import fresh_settings
@@ -26,6 +28,7 @@ COMMANDS = (
     "init",
     "apply",
     "seed",
+    "serve",
     "import collection",
     "embed",
     "import snapshot",
@@ -70,7 +73,14 @@ COMMANDS = (
     "baseline export",
     "watch",
     "check",
+    "anchors",
     "chunk",
+    "chunking add",
+    "chunking list",
+    "chunking remove",
+    "explain",
+    "misses",
+    "report",
     "confirm",
     "split",
     "relabel",
@@ -83,7 +93,7 @@ COMMANDS = (
 )
 CONNECTING = tuple(command for command in COMMANDS if command not in ("demo", "score", "bundle", "retriever list"))
 # a folder without a project is said before a missing address
-ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test", "whatif", "ann", "advise")
+ASK_FOR_A_PROJECT = ("import collection", "retriever add", "retriever test", "whatif", "ann", "advise", "chunk")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -356,6 +366,13 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
             "blame": ["a", "b"],
             "prune": ["--keep-days", "90"],
             "relabel": ["x", "y", "--remove"],
+            "explain": ["x"],
+            "chunking add": ["x"],
+            "chunking remove": ["x"],
+            "draft": ["-m", "x"],
+            "judge": ["-m", "x"],
+            "label": ["--out", "x.csv"],
+            "review": [],
             "sweep": ["fn::f($x)", "--x", "1"],
             "init": ["--adopt"],
             "retriever remove": ["x"],
@@ -378,8 +395,8 @@ def test_no_database_named_is_usage(tmp_path: Path) -> None:
 def test_every_command_has_help_with_an_example(command: str, tmp_path: Path) -> None:
     done = surrecall(*command.split(), "--help", cwd=tmp_path)
     assert done.returncode == 0
-    assert f"Example: surrecall {command}" in " ".join(done.stdout.split())
-    if command != "bundle":
+    assert re.search(f"Examples?: surrecall {command}", " ".join(done.stdout.split()))
+    if command not in ("bundle", "serve"):
         assert "--json" in done.stdout
     for option in ("--url", "--user", "--password", "--ns", "--db"):
         assert (option in done.stdout) == (command in CONNECTING)
@@ -387,10 +404,23 @@ def test_every_command_has_help_with_an_example(command: str, tmp_path: Path) ->
 
 def test_the_commands_are_those_of_the_documentation(tmp_path: Path) -> None:
     listed = surrecall("--help", cwd=tmp_path).stdout
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    root = Path(__file__).parents[1]
+    pages = "".join(path.read_text(encoding="utf-8") for path in (root / "README.md", *sorted((root / "docs").glob("*.md"))))
     for command in COMMANDS:
         assert command.split()[0] in listed
-        assert f"surrecall {command}" in readme
+        assert f"surrecall {command}" in pages
+    assert sorted(COMMANDS) == sorted(_registered(app))
+
+
+def _registered(group: typer.Typer, before: str = "") -> list[str]:
+    """Every command of a group, and of the groups in it."""
+    own = [f"{before}{command.name}" for command in group.registered_commands]
+    return own + [
+        name
+        for inner in group.registered_groups
+        if inner.typer_instance is not None
+        for name in _registered(inner.typer_instance, f"{before}{inner.name} ")
+    ]
 
 
 def test_the_script_and_the_module_are_the_same(tmp_path: Path) -> None:

@@ -79,11 +79,8 @@ def test_the_first_command_installs_and_runs_the_demo(checkout: Path) -> None:
     assert "Next: surrecall apply" in shown
 
 
-def test_the_second_command_installs_and_passes_the_tests(checkout: Path) -> None:
-    # one file stands for all: the whole suite by this very command is what .ci/run runs
-    shown = shell(SET_UP[1], checkout, PYTEST_ADDOPTS="tests/test_settings.py", SURRECALL_TEST_SERVER="embedded")
-    assert re.search(r"\d+ passed", shown)
-    assert "surrecall server: embedded" in shown
+def test_the_second_command_is_the_gate_s() -> None:
+    # the whole suite by this very command, in a clean environment, is what .ci/run runs
     assert SET_UP[1].strip() in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 

@@ -77,6 +77,7 @@ def test_what_it_says_is_what_the_database_says(evaluated: Database) -> None:
     assert [step["differs"] for step in facts.history] == [[], ["the corpus"]]
     assert [step["documents"] for step in facts.history] == [10, 13]
     assert facts.misses is not None
+    assert "no label is stale" in shown
     assert f"left {facts.misses['summary']['missed']} of 12 labels out of its first 3" in shown
     # the worst question first, each with its rankings as they were stored
     assert str(facts.questions[0]["question"].id) == "late_parcel"
@@ -89,6 +90,20 @@ def test_what_it_says_is_what_the_database_says(evaluated: Database) -> None:
         (row["retriever"], row["ranking"]) for row in stored
     ]
     assert len(facts.questions) == facts.all_questions == 8
+
+
+def test_the_health_of_the_golden_set(evaluated: Database) -> None:
+    evaluated.run("UPDATE article:track_order SET content = 'Something else.'")
+    judgement = {"question": RecordID("question", "signin"), "document": RecordID("article", "gift_card"), "grade": 0}
+    evaluated.run("fn::judge($judgement, true)", judgement={**judgement, "source": "person", "judge": "Ada"})
+    evaluated.run("UPDATE question:signin SET split = 'heldout'")
+    shown = _text(_report.page(_report.gather(evaluated, _report.Asked(k=3, why=False))))
+    assert "1 labels are stale" in shown
+    assert "1 judgements by a person" in shown
+    assert "the held-out questions of the set default were never measured" in shown
+    runs = evaluated.value("SELECT retriever, judged, seq FROM eval_run WHERE k = 3 ORDER BY seq DESC LIMIT 3")
+    for run_of in runs:
+        assert f"{run_of['retriever']}: {run_of['judged']:.3f} of what stood in its first 3 was labelled" in shown
 
 
 def test_no_text_is_anything_but_text(evaluated: Database) -> None:

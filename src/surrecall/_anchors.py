@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -18,19 +19,32 @@ _TABLES = "SELECT VALUE record::id(id) FROM chunking ORDER BY id"
 _ADD = "RETURN fn::chunking_add($table, $fields)"
 _REMOVE = "RETURN fn::chunking_remove($table)"
 _LIST = "RETURN fn::chunkings()"
-# documents are read anew for each part; more anchors take long in one statement
+_SETS = "RETURN (SELECT set FROM question WHERE type::is_array(anchors) AND anchors.len() > 0 GROUP BY set ORDER BY set).set"
+_RETRIEVERS = "RETURN (SELECT id FROM retriever ORDER BY id).map(|$row| record::id($row.id))"
+# documents are read anew for each part, so the first is small and the next as large as a few seconds allow
+_FIRST, _LARGEST, _SECONDS = 100, 5000, 6.0
 _QUESTIONS, _DOCUMENTS = 150, 200
 
 
 def place(database: Database, question_set: str, retrievers: Sequence[str]) -> None:
     """Look the anchors of a golden set up in the tables of chunks that these retrievers return."""
-    asked = {"set": question_set, "retrievers": list(retrievers), "count": _QUESTIONS}
-    after = None
+    asked = {"set": question_set, "retrievers": list(retrievers)}
+    after, count = None, _FIRST
     while True:
-        part = retried(partial(database.value, _PLACE, after=after, **asked))
+        began = time.monotonic()
+        part = retried(partial(database.value, _PLACE, after=after, count=count, **asked))
         after = part.get("last")
         if after is None:
             return
+        fitting = int(count * _SECONDS / max(time.monotonic() - began, 1e-3))
+        count = max(1, min(_LARGEST, fitting, count * 8))
+
+
+def place_all(database: Database) -> None:
+    """Look the anchors of every golden set up in every table of chunks, so that the next evaluation finds it done."""
+    retrievers = database.value(_RETRIEVERS)
+    for question_set in database.value(_SETS):
+        place(database, question_set, retrievers)
 
 
 def note_twins(database: Database) -> None:

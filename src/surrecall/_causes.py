@@ -19,7 +19,11 @@ _LOGIN = "give --user and SURREAL_PASSWORD (or SURREAL_USER and SURREAL_PASSWORD
 _CAUSES: tuple[tuple[re.Pattern[str], type[SurrecallError], str | None], ...] = tuple(
     (re.compile(pattern, re.DOTALL), kind, hint)
     for pattern, kind, hint in (
-        (r"k must be |k is at most |rel is the |max is the highest |p is a probability ", UsageError, None),
+        (
+            r"why is asked of documents|k must be |k is at most |rel is the |max is the highest |p is a probability ",
+            UsageError,
+            None,
+        ),
         (r"no label of the golden set .* has a grade of |no metric named ", UsageError, None),
         (r"the label .* does not exist|a question needs at least one label", DataError, None),
         (r"a pool (is|takes) |a review takes ", UsageError, None),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from surrecall import _chunk, _embed, _render
+from surrecall import _anchors, _chunk, _embed, _render
 from surrecall._cli._app import LARGEST, Context, Json, command, progress_bar
 from surrecall._corpus import Corpus
 from surrecall._errors import UsageError
@@ -57,6 +57,7 @@ def chunk(
                 embedded = _embed.embed(database, where, _embed.Asked(roles=("document",), table=into), advance)
 
         done = _chunk.chunk(database, context.folder, corpus, asked, advance, fill)
+        _anchors.place_all(database)
     if as_json:
         _render.print_json(context.out, {"chunked": done, "embedded": embedded})
     else:
@@ -64,6 +65,11 @@ def chunk(
     others = [name for name in corpus.texts if name not in (corpus.body, corpus.title)]
     if others:
         context.warn(f"chunks are of {corpus.body}; {', '.join(others)} is searched in documents alone")
+    if done.added and not embed and corpus.vector is not None:
+        context.warn(
+            f"{_render.counted(done.added, 'chunk')} without a vector: {into}_vector and {into}_hybrid fail until "
+            f"surrecall embed --table {into} fills them"
+        )
     if done.without_text:
         context.warn(f"{_render.counted(done.without_text, 'document')} without text, and so without a chunk")
 

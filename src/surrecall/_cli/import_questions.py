@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from surrecall import _import_questions, _question_file, _render, _tabular
+from surrecall import _anchors, _import_questions, _question_file, _render, _tabular
 from surrecall._cli._app import Context, Json, command, corpus_of, import_app, print_counts, progress_bar
 
 
@@ -65,6 +65,8 @@ def import_questions(
     )
     with context.open() as database, progress_bar(context, "importing") as advance:
         imported = _import_questions.import_questions(database, context.folder, corpus, options, advance)
+        if imported.anchors and not dry_run:
+            _anchors.place_all(database)
     if as_json:
         _render.print_json(context.out, imported)
         return

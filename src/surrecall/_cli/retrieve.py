@@ -13,7 +13,8 @@ from surrecall._errors import UsageError
 
 _RETRIEVE = """
 LET $ranking = fn::ranking($retriever, $question, $k);
-LET $labels = fn::labels_of($question);
+LET $row = IF type::is_record($question) { (SELECT * FROM ONLY $question) } ELSE { $question };
+LET $labels = fn::labels_for($row, $retriever, $ranking.ids, NONE).labels;
 LET $relevant = $labels[WHERE grade >= 1].document;
 RETURN $ranking.ids.map(|$id, $index| {
   rank: $index + 1, id: $id, score: $ranking.scores[$index], title: (SELECT VALUE type::field($title) FROM ONLY $id),

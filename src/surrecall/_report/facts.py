@@ -77,6 +77,7 @@ class Facts:
     history: list[dict[str, Any]]
     health: dict[str, Any]
     misses: dict[str, Any] | None
+    no_misses: str
     questions: list[dict[str, Any]]
     all_questions: int
     why: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -101,9 +102,13 @@ def gather(database: Database, asked: Asked, progress: Progress = lambda _done, 
     measures = joined([database.value(_MEASURES, evaluation=evaluation, retriever=name, k=k, metrics=metrics) for name in names])
     order = database.value(_ORDER, evaluation=evaluation, retrievers=names, k=k, metric=asked.metric)
     comparison, no_comparison = _compared(database, asked, row, chosen, k)
-    misses = None
+    misses, no_misses = None, "the retrievers were not asked why"
     if asked.why:
-        misses = _diagnosis.misses(database, evaluation, chosen, k, None, progress)
+        try:
+            misses = _diagnosis.misses(database, evaluation, chosen, k, None, progress)
+        except UsageError as error:
+            # of a retriever that gives chunks, or is not registered any more, there is no why
+            no_misses = error.message
     why: dict[str, list[dict[str, Any]]] = {}
     for miss in misses["rows"] if misses else []:
         why.setdefault(str(miss["question"]), []).append(miss)
@@ -128,6 +133,7 @@ def gather(database: Database, asked: Asked, progress: Progress = lambda _done, 
         history=database.value(_HISTORY, set=row["set"], k=k, metric=asked.metric, limit=_STEPS),
         health=database.value(_HEALTH, set=row["set"]),
         misses=misses,
+        no_misses=no_misses,
         questions=_questions(database, evaluation, [one["question"] for one in order[: asked.questions]], names, asked, progress),
         all_questions=len(order),
         why=why,

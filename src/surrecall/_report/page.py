@@ -44,7 +44,12 @@ def _filled(facts: Facts, questions: list[dict[str, Any]]) -> str:
 def _template() -> Template:
     # a field that is NONE in the database is not there
     environment = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"cell": _render.cell, "text": _text, "record": _record}
+    environment.filters |= {
+        "cell": _render.cell,
+        "text": _text,
+        "record": _record,
+        "capitalize_first": lambda text: text[:1].upper() + text[1:],
+    }
     return environment.get_template("report.html")
 
 
