@@ -554,3 +554,8 @@ def test_over_http(seeded: Run, target: Settings) -> None:
 def test_resume_takes_nothing_else(seeded: Run) -> None:
     assert "--resume goes on with what was asked then" in seeded("evaluate", "--resume", "-k", "3", code=2).stderr
     assert "no evaluation is unfinished" in seeded("evaluate", "--resume", code=2).stderr
+
+
+def test_an_id_is_no_code_of_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    _app._console().print("question:b: of the set :fire:", markup=False, highlight=False)
+    assert capsys.readouterr().out == "question:b: of the set :fire:\n"

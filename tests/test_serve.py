@@ -192,7 +192,8 @@ def test_only_the_holder_of_the_token_writes_and_only_from_this_page(served: Ser
 
 def test_bad_requests_say_what_to_do(served: Served) -> None:
     question, document = codes.code(RecordID("question", "late_parcel")), codes.code(RecordID("article", "gift_card"))
-    good: dict[str, str | list[str]] = {"question": question, "document": document, "grade": "relevant"}
+    read = served.database.value("RETURN fn::document_hash(article:gift_card)")
+    good: dict[str, str | list[str]] = {"question": question, "document": document, "grade": "relevant", "hash": read}
     changes: tuple[tuple[Form, str], ...] = (
         ({"grade": "great"}, "no grade is named 'great'"),
         ({"question": document}, "no id of this page"),
@@ -201,6 +202,7 @@ def test_bad_requests_say_what_to_do(served: Served) -> None:
         ({"question": codes.code(RecordID("question", "nope"))}, "no such question"),
         ({"document": codes.code(RecordID("article", "nope"))}, "is gone"),
         ({"hash": "0" * 64}, "changed since it was shown"),
+        ({"hash": ""}, "what was read is not named"),
     )
     for change, said in changes:
         answer = served.post("/label", {**good, **change})
@@ -215,6 +217,8 @@ def test_bad_requests_say_what_to_do(served: Served) -> None:
         ("/try?text=parcel&a=nope&b=vector&k=3", "no retriever named nope"),
     ):
         assert said in served.get(path).text
+    unknown = served.post("/evaluate", {"set": "nope"})
+    assert (unknown.status_code, unknown.json()["error"]) == (400, "there is no golden set 'nope'")
     assert served.post("/label", {"question": "x" * 200_000}).status_code == 413
     assert served.get("/nowhere").status_code == 404
     with pytest.raises(UsageError):

@@ -305,7 +305,9 @@ class Corpus:
         return None if self.vector is None else f"1 - {value}" if kind in _SIMILARITIES else value
 
     def _fill_with(self, own: str, adopted: str) -> str:
-        return "surrecall seed" if self.table == "article" else adopted if self.adopted else own
+        # the help centre's own shape; another article has no use for its seeds
+        seeded = (self.table, self.text, self.dimension) == ("article", "content", 4)
+        return "surrecall seed" if seeded else adopted if self.adopted else own
 
     def _fill(self, template: str, folder: Path, **values: object) -> str:
         environment = jinja2.Environment(

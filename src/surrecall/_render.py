@@ -109,8 +109,8 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = Non
     for key in shown:
         values = [row[key] for row in rows if row.get(key) is not None]
         numeric = all(isinstance(value, int | float) for value in values)
-        # what names a row, and a time, is no use in pieces
-        whole = numeric or key in _NAMES or all(isinstance(value, datetime) for value in values)
+        # what names a row, an id and a time are no use in pieces
+        whole = numeric or key in _NAMES or all(isinstance(value, datetime | RecordID) for value in values)
         # a figure that is cut is another figure
         least = max(cell_len(text) for text in (key, *(cell(value) for value in values))) if whole else None
         grid.add_column(Text(key), justify="right" if numeric else "left", no_wrap=whole, overflow="fold", min_width=least)

@@ -156,7 +156,7 @@ def command(
             connection = {key: arguments.pop(key, None) for key in _CONNECTION}
             try:
                 folder = Path.cwd()
-                context = Context(folder, _settings.read_project_file(folder), Console(), Console(stderr=True), connection)
+                context = Context(folder, _settings.read_project_file(folder), _console(), _console(stderr=True), connection)
                 function(context, **arguments)
             except SurrecallError as error:
                 _fail(error)
@@ -178,6 +178,11 @@ def command(
         return function
 
     return register
+
+
+def _console(*, stderr: bool = False) -> Console:
+    """A console that shows texts as they are: `question:b:` is an id, and no code of a picture."""
+    return Console(stderr=stderr, emoji=False)
 
 
 @contextmanager
@@ -228,7 +233,7 @@ def print_counts(context: Context, counts: Mapping[str, int]) -> None:
 
 
 def _fail(error: SurrecallError) -> NoReturn:
-    console = Console(stderr=True)
+    console = _console(stderr=True)
     console.print(Text("error: ", style="bold red") + Text(_render.printable(error.message)), soft_wrap=True)
     if error.hint:
         console.print(Text("next: ", style="bold") + Text(_render.printable(error.hint)), soft_wrap=True)

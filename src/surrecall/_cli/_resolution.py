@@ -69,6 +69,8 @@ def show_resolution(context: Context, told: dict[str, Any] | None, metrics: Sequ
                 title=_BY_HAND_TITLE,
             )
         )
+        if blank := [name for name in names if all(row.get(name) is None for row in rows)]:
+            say(context, f"none of these found by {', '.join(blank)}")
         if len(told["by_hand"]) > _BY_HAND:
             say(context, f"the worst {_BY_HAND} of {len(told['by_hand'])}; --json has all")
 

@@ -78,7 +78,7 @@ def _session(context: Context, database: Database, pooled: _pool.Pooled, name: s
     _end(context, database, pooled, session.questions, told, as_json)
     if session.interrupted:
         stopped = SurrecallError(
-            f"interrupted; {_render.counted(sum(session.counts.values()), 'judgement')} are stored", "the same command goes on"
+            f"interrupted; {_render.counted(sum(session.counts.values()), 'judgement')} stored", "the same command goes on"
         )
         stopped.exit_code = ExitCode.INTERRUPTED
         raise stopped

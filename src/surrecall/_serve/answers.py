@@ -131,13 +131,15 @@ class Answers:
             documents = [codes.record(text) for text in asked.form.get("document", [])]
             if not documents:
                 raise UsageError("no document is named", "follow a link of the page")
+            if not asked.entry("hash"):
+                raise UsageError("what was read is not named", "open the page again")
             answer = {
                 "question": question,
                 "documents": documents,
                 "grade": _GRADES[grade],
                 "who": self.who,
                 "retrievers": asked.form.get("retriever", []),
-                "hash": asked.entry("hash") or None,
+                "hash": asked.entry("hash"),
             }
             told = retried(lambda: database.value(_ANSWER, answer=answer))
         self.news.tell("label", {"question": _render.record_text(question)})
@@ -146,9 +148,14 @@ class Answers:
 
     def evaluate(self, asked: Asked) -> Done:
         """Begin an evaluation in the background; one at a time."""
+        question_set = asked.entry("set", "default")
+        with self.store.open() as database:
+            there = database.value(_SETS)
+        if question_set not in there:
+            raise UsageError(f"there is no golden set {question_set!r}", f"there are: {', '.join(there) or 'none'}")
         if not self._running.acquire(blocking=False):
             raise UsageError("an evaluation is running", "wait until it stands in the table")
-        threading.Thread(target=self._evaluate, args=(asked.entry("set", "default"),), daemon=True).start()
+        threading.Thread(target=self._evaluate, args=(question_set,), daemon=True).start()
         return Done({"started": True}, "/", 202)
 
     def _evaluate(self, question_set: str) -> None:
