@@ -167,10 +167,12 @@ def test_an_evaluation_appears_on_an_open_page(served: Served) -> None:
 
 
 def test_only_the_holder_of_the_token_writes_and_only_from_this_page(served: Served) -> None:
+    read = served.database.value("RETURN fn::document_hash(article:gift_card)")
     form = {
         "question": codes.code(RecordID("question", "late_parcel")),
         "document": codes.code(RecordID("article", "gift_card")),
         "grade": "relevant",
+        "hash": read,
     }
     assert served.post("/label", form, token="guessed").status_code == 403
     assert served.post("/label", form, token="").status_code == 403
