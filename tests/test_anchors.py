@@ -359,3 +359,18 @@ def test_why_is_asked_of_documents_alone(help_centre: Database) -> None:
     facts = _report.gather(help_centre, _report.Asked(retriever="chunk_60"))
     assert facts.misses is None
     assert "Why is asked of documents" in _report.page(facts)
+
+
+def test_what_has_not_changed_is_not_looked_up_again_however_it_is_cut(help_centre: Database) -> None:
+    cut(help_centre, "chunk_60", 60)
+    retrieve_from(help_centre, "chunk_60")
+    other = RecordID("question", "late_parcel")
+    anchored(help_centre, (CARD, PHRASE))
+    anchored(help_centre, (RecordID("article", "track_order"), "tracking"), question=other)
+    look = "RETURN fn::place_anchors('default', ['chunk_60'], $after, $count).changed"
+    assert help_centre.value(look, after=None, count=10) == 2
+    assert [help_centre.value(look, after=after, count=1) for after in (None, QUESTION)] == [0, 0]
+    # of two questions the one whose document was cut anew
+    help_centre.run("UPDATE chunk_60 SET text = text + '.' WHERE document = $document RETURN NONE", document=CARD)
+    assert help_centre.value(look, after=None, count=10) == 1
+    assert help_centre.value(look, after=None, count=10) == 0
