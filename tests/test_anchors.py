@@ -311,8 +311,24 @@ def test_the_commands(seeded: Run, target: Settings, tmp_path: Path) -> None:  #
     problems = [row["problem"] for row in json.loads(seeded("check", "--json", code=3).stdout)]
     assert "its anchor 'no such words' does not stand in article:gift_card any more" in problems
     seeded("export", "questions", "out.jsonl")
+    # a phrase of nothing visible would stand everywhere
+    blank = {"id": "blank", "text": "what is blank", "embedding": [0.0, 0.7, 0.2, 0.4], "relevant": ["gift_card"]}
+    blank["anchors"] = [{"document": "gift_card", "phrase": "\u00ad&shy;\u200b"}]
+    (tmp_path / "here" / "blank.jsonl").write_text("\n" + json.dumps(blank), encoding="utf-8")
+    said = " ".join(seeded("import", "questions", "blank.jsonl", code=4).stderr.split())
+    assert "blank.jsonl" in said
+    assert "an anchor whose phrase holds no visible character" in said
     lines = [json.loads(line) for line in (tmp_path / "here" / "out.jsonl").read_text(encoding="utf-8").splitlines()]
     assert next(line for line in lines if line["id"] == "code")["anchors"] == row["anchors"]
+    # an anchor that is too long for its place to be looked for is listed without it, and the others too
+    with Database(target) as database:
+        long = "word " * 1500
+        database.run("UPDATE article:track_order SET content += $long", long=long)
+        database.run("UPDATE chunk:['track_order', 0] SET text += $long", long=long)
+        anchors = [{"document": RecordID("article", "track_order"), "phrase": long.strip()}]
+        database.run("UPDATE question:late_parcel SET anchors = $anchors", anchors=anchors)
+    told = json.loads(seeded("anchors", "--json").stdout)
+    assert [(one["verdict"], one.get("place") is None) for one in told] == [("found", False), ("stale", True), ("found", True)]
     seeded("chunking", "remove", "chunk")
     assert "chunking has no chunk" in seeded("chunking", "remove", "chunk", code=2).stderr
 

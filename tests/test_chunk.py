@@ -17,6 +17,7 @@ import foreign
 from surql_cases import both_executors
 from surrecall import (
     Database,
+    DatabaseError,
     DataError,
     Interrupted,
     SchemaError,
@@ -132,6 +133,87 @@ def test_again_changes_nothing_and_what_changed_is_cut_anew(help_centre: Databas
     assert found["document"].id == "gift_card"
     assert help_centre.value("RETURN fn::search_chunk_small_bm25('seven letters of text', 50).document")
     assert help_centre.value("RETURN fn::check_chunks()[WHERE string::contains(problem, 'documents')]") == []
+
+
+def test_a_chunk_keeps_its_id_on_every_store_and_its_vector_with_its_text(project: Path) -> None:
+    """The memory store refuses to delete and insert one id in one transaction."""
+    with Database(Settings("mem://")) as database:
+        _schema.apply(database, project)
+        database.run(
+            "CREATE article:one SET content = $text", text="Alpha of it. " * 4 + "Beta of it. " * 4 + "Gamma of it. " * 4
+        )
+        asked = Asked("chunk_small", max_chars=60)
+        cut(database, project, asked)
+        before = [row["text"] for row in chunks(database)]
+        assert len(before) == 3
+        database.run("UPDATE chunk_small SET embedding = [1, 2, 3, 4]")
+        database.run("UPDATE article:one SET content = string::replace(content, 'Beta', 'Zeta')")
+        done = cut(database, project, asked)
+        assert (done.cut, done.added, done.removed) == (1, 3, 3)
+        kept = [(row["text"] in before, "embedding" in row) for row in chunks(database)]
+        assert kept == [(True, True), (False, False), (True, True)]
+        # the title goes into the vector too
+        database.run("UPDATE article:one SET title = 'One', content = string::slice(content, 0, 30)")
+        assert cut(database, project, asked).chunks == 1
+        assert [(row["position"], row["title"], "embedding" in row) for row in chunks(database)] == [(0, "One", False)]
+
+
+def test_a_long_document_is_cut_in_stretches_and_written_in_parts(
+    help_centre: Database, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_chunk, "_STRETCH", 300)
+    monkeypatch.setattr(_chunk, "_BATCH_WITHOUT_INDEXES", 20)
+    monkeypatch.setattr(_chunk, "_BATCH_WITH_INDEXES", 7)
+    text = "".join(f"Sentence {number} of a long one, é😀. " + "\n\n" * (number % 5 == 0) for number in range(100))
+    help_centre.run("CREATE article:zz SET content = $text", text=text)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise DatabaseError("no answer", "try again")
+
+    # the first of a long document is the last to be written
+    with monkeypatch.context() as broken:
+        write_some = _chunk._Work._write
+        broken.setattr(
+            _chunk._Work,
+            "_write",
+            lambda work, one, again, rows: (fail if [row["position"] for row in rows] == [0] else write_some)(
+                work, one, again, rows
+            ),
+        )
+        with pytest.raises(Interrupted, match="no answer; 10 of 11 documents are cut and kept"):
+            cut(help_centre, project)
+    assert len({row["document"].id for row in chunks(help_centre)}) == 11
+    assert help_centre.value("RETURN fn::check_imports().len()") == 1
+    assert cut(help_centre, project).cut == 1
+    assert help_centre.value("RETURN fn::check_imports()") == []
+    for change in ("'New. ' + content + content", "string::slice(content, 0, 1500)"):
+        help_centre.run(f"UPDATE article:zz SET content = {change}")
+        assert cut(help_centre, project).cut == 1
+        rows = [row for row in chunks(help_centre) if row["document"].id == "zz"]
+        assert [row["position"] for row in rows] == list(range(len(rows)))
+        assert all(row["whole"][row["start"] : row["end"]] == row["text"] for row in rows)
+        seen = {place for row in rows for place in range(row["start"], row["end"])}
+        assert "".join(letter for place, letter in enumerate(rows[0]["whole"]) if place not in seen).strip() == ""
+    help_centre.run("DELETE article:zz")
+    assert cut(help_centre, project).documents == 10
+    assert len({row["document"].id for row in chunks(help_centre)}) == 10
+
+
+def test_a_long_text_is_parted_where_it_would_be_cut_anyway(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_chunk, "_STRETCH", 40)
+
+    def parted(text: str) -> list[str]:
+        stretches = list(_chunk._stretches(text))
+        assert all(text[start:].startswith(one) for start, one in stretches)
+        assert "".join(one for _, one in stretches) == text
+        return [one for _, one in stretches]
+
+    assert parted("x" * 40) == ["x" * 40]
+    assert parted("a" * 22 + "\n# B\n\nc\n" + "d" * 20)[1].startswith("# B")
+    assert parted("a" * 22 + "\n\nb\nc. d" + "e" * 20)[1].startswith("b")
+    assert parted("a" * 22 + ". bc d" + "e" * 20)[1].startswith("bc")
+    assert parted("a" * 22 + " bc " + "e" * 20)[1].startswith("e")
+    assert [len(one) for one in parted("x" * 100)] == [40, 40, 20]
 
 
 def test_another_way_into_the_same_table_is_refused_unless_replaced(help_centre: Database, project: Path) -> None:

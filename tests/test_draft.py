@@ -71,6 +71,23 @@ def test_each_document_gives_a_question_of_a_set_of_its_own(help_centre: Databas
     }
 
 
+def test_a_phrase_of_the_title_is_no_anchor(help_centre: Database, endpoint: Endpoint) -> None:  # noqa: F811
+    """Chunks hold no title, so it would be lost in each."""
+    help_centre.run(
+        "UPDATE article SET title = 'Three words or four';"
+        "UPDATE article:gift_card SET content = 'Three words or four, ' + content"
+    )
+    endpoint.always = chosen(lambda sent: own(sent) | {"phrase": "words or four"})
+    drafted(help_centre, endpoint)
+    rows = stored(help_centre)
+    assert len(rows) == _ARTICLES
+    assert [row for row in rows if row.get("anchors")] == []
+    help_centre.run("DELETE draft_log; DELETE question WHERE source = 'generated'")
+    endpoint.always = chosen(lambda sent: own(sent) | {"phrase": _PASSAGE.findall(sent)[0].splitlines()[1][-60:]})
+    drafted(help_centre, endpoint)
+    assert all(row["anchors"] for row in stored(help_centre))
+
+
 def test_what_was_drafted_is_not_asked_again(help_centre: Database, endpoint: Endpoint) -> None:  # noqa: F811
     endpoint.always = chosen(own)
     drafted(help_centre, endpoint, documents=4)

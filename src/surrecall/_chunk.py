@@ -25,6 +25,10 @@ _MAX_CHARS, _OVERLAP = 800, 0
 _PAGE = 200
 _CUT_PAGE = 5000
 _BATCH_WITHOUT_INDEXES, _BATCH_WITH_INDEXES = 500, 50
+# the splitter's time grows with the square of a text that has few places to cut at
+_STRETCH = 100_000
+# where a longer text is parted, the best first: places at which the splitter would cut anyway
+_SEAMS = (r"\n(?=#{1,6}[ \t])", r"\n[ \t\r]*\n", r"\n", r"[.!?…。！？][\"'”’)]*(?:\s+|(?<=[。！？]))", r"\s+")
 # so many chunks are added sooner by building the indexes anew
 _HEAVY = 5000
 # a build that has not moved for as long will not
@@ -46,15 +50,25 @@ _UNFINISHED = "RETURN (SELECT VALUE id FROM import_log WHERE source = $source AN
 _ANY = "RETURN (SELECT VALUE id FROM type::table($table) LIMIT 1).len() > 0"
 _COUNT = "RETURN (SELECT count() FROM type::table($table) GROUP ALL)[0].count ?? 0"
 _CUT = """
-SELECT id, document, <string> document AS name, source FROM {source} LIMIT $size;
+SELECT id, document, <string> document AS name, source, position FROM {source} LIMIT $size;
 """
+# one id can't be deleted and inserted in one transaction, see docs/engine-notes.md; what is known of a chunk stays with its text
 _STORE = """
 BEGIN;
-FOR $document IN $documents {{ DELETE {table} WHERE document = $document RETURN NONE }};
+FOR $one IN $cut {{ DELETE {table} WHERE document = $one.document AND position >= $one.chunks RETURN NONE }};
+FOR $row IN $again {{
+  LET $there = (SELECT * FROM ONLY $row.id);
+  LET $same = $there.text = $row.text AND $there.title = $row.title;
+  UPSERT $row.id CONTENT IF $same {{ object::extend($there, $row) }} ELSE {{ $row }} RETURN NONE;
+}};
 INSERT INTO {table} $rows RETURN NONE;
 COMMIT;
 """
-_TAKE_OUT = "FOR $document IN $documents {{ DELETE {table} WHERE document = $document RETURN NONE }};"
+_TAKE_OUT = """
+RETURN (DELETE (
+  SELECT VALUE id FROM {table} WHERE document IN $documents AND position >= $position LIMIT $size
+) RETURN BEFORE).len()
+"""
 _EMPTY = "RETURN (DELETE (SELECT VALUE id FROM type::table($table) LIMIT $size) RETURN BEFORE).len()"
 
 Progress = Callable[[int, int], None]
@@ -302,6 +316,29 @@ def _remove_indexes(database: Database, corpus: Corpus, into: str) -> None:
         database.run_as_written(f"REMOVE INDEX IF EXISTS {_quoting.identifier(index)} ON {_quoting.identifier(into)}")
 
 
+def _stretches(text: str) -> Iterator[tuple[int, str]]:
+    """A text in stretches that are cut each by itself, with the place of their first character."""
+    start = 0
+    while len(text) - start > _STRETCH:
+        window = text[start + _STRETCH // 2 : start + _STRETCH]
+        ends = (max((found.end() for found in re.finditer(seam, window)), default=None) for seam in _SEAMS)
+        end = start + _STRETCH // 2 + next((end for end in ends if end is not None), len(window))
+        yield start, text[start:end]
+        start = end
+    yield start, text[start:]
+
+
+@dataclass
+class _Known:
+    """What there is of a document: the fingerprints of its chunks, how many they are, whether the first is among them."""
+
+    id: RecordID
+    sources: set[str] = field(default_factory=set)
+    chunks: int = 0
+    # the first of a long document is written last
+    whole: bool = False
+
+
 @dataclass
 class _Document:
     """A document as it is to be cut."""
@@ -320,17 +357,16 @@ class _Work:
         self._database, self._corpus, self._into, self._splitter = database, corpus, into, splitter
         self._done = done
         self._table = _quoting.identifier(into)
-        # the fingerprints of documents that have chunks, by what the id prints
-        self._cut: dict[str, tuple[RecordID, set[str]]] = {}
+        # documents that have chunks, by what the id prints
+        self._cut: dict[str, _Known] = {}
         self._gone: dict[str, RecordID] = {}
-        # what is to be done: documents, and about how many chunks, in all and of one document
-        self.total = 0
-        self._chunks = self._longest = 0
+        # what is to be done: documents, and about how many chunks
+        self.total = self._chunks = 0
 
     @property
     def is_heavy(self) -> bool:
-        """Whether it is done sooner without the indexes: a document is one transaction, however long."""
-        return self._chunks > _HEAVY or self._longest > _BATCH_WITHOUT_INDEXES // 2
+        """Whether it is done sooner without the indexes."""
+        return self._chunks > _HEAVY
 
     def empty(self) -> None:
         """Take every chunk out."""
@@ -340,46 +376,62 @@ class _Work:
     def look(self) -> None:
         """Find out what is to be done."""
         for row in self._pages(_CUT, self._into, _CUT_PAGE):
-            self._cut.setdefault(row["name"], (row["document"], set()))[1].add(row["source"])
-        self._gone = {name: document for name, (document, _) in self._cut.items()}
+            known = self._cut.setdefault(row["name"], _Known(row["document"]))
+            known.sources.add(row["source"])
+            known.chunks += 1
+            known.whole |= row["position"] == 0
+        self._gone = {name: known.id for name, known in self._cut.items()}
         for document in self._documents():
             self._gone.pop(document.name, None)
             self._done.documents += 1
             if self._is_due(document):
-                about = len(document.text) // (self._done.max_chars - self._done.overlap) + 1
                 self.total += 1
-                self._chunks += about
-                self._longest = max(self._longest, about)
+                self._chunks += len(document.text) // (self._done.max_chars - self._done.overlap) + 1
         self.total += len(self._gone)
 
     def run(self, progress: Progress, batch: int) -> None:
-        """Cut what is due, a document whole or not at all, and take out what is gone."""
-        held: list[_Document] = []
-        rows: list[dict[str, Any]] = []
+        """Cut what is due, and take out what is gone. A document is whole, or cut anew by the next call."""
+        held: dict[str, list[dict[str, Any]]] = {}
         for document in self._documents():
             if not self._is_due(document):
                 continue
-            held.append(document)
-            rows += self._rows(document)
-            if len(rows) >= batch:
-                self._store(held, rows)
-                progress(self._done.cut, self.total)
-                held, rows = [], []
-        if held:
-            self._store(held, rows)
+            if len(document.text) > _STRETCH:
+                # what is cut is kept, whatever becomes of a long one
+                self._store(held)
+                held = {}
+            rows = self._rows(document)
+            if max(len(rows), self._chunks_of(document.name)) > batch:
+                self._store_long(document, rows, batch)
+            else:
+                held[document.name] = rows
+                if sum(map(len, held.values())) < batch:
+                    continue
+                self._store(held)
+                held = {}
+            progress(self._done.cut, self.total)
+        self._store(held)
         gone = list(self._gone.values())
         for start in range(0, len(gone), batch):
-            some = gone[start : start + batch]
-            self._database.run(_TAKE_OUT.format(table=self._table), documents=some)
+            self._take_out(gone[start : start + batch], 0, batch)
         progress(self.total, self.total)
 
     def _is_due(self, document: _Document) -> bool:
         known = self._cut.get(document.name)
-        return known is None or known[1] != {document.source}
+        return known is None or not known.whole or known.sources != {document.source}
+
+    def _chunks_of(self, name: str) -> int:
+        """How many chunks of a document there are before it is cut."""
+        return self._cut[name].chunks if name in self._cut else 0
 
     def _rows(self, document: _Document) -> list[dict[str, Any]]:
         made = []
-        for position, (start, text) in enumerate(self._splitter(document.text).chunk_indices(document.text)):
+        splitter = self._splitter(document.text)
+        pieces = (
+            (begin + start, text)
+            for begin, stretch in _stretches(document.text)
+            for start, text in splitter.chunk_indices(stretch)
+        )
+        for position, (start, text) in enumerate(pieces):
             # the promise of a chunk is that it stands in its document, letter for letter
             if document.text[start : start + len(text)] != text:
                 raise DataError(
@@ -402,13 +454,38 @@ class _Work:
             )
         return made
 
-    def _store(self, documents: Sequence[_Document], rows: list[dict[str, Any]]) -> None:
-        again = [document.id for document in documents if document.name in self._cut]
-        statement = _STORE.format(table=self._table)
-        # several small documents share a transaction; a long one has its own
-        retried(lambda: self._database.run(statement, documents=again, rows=rows))
-        self._done.cut += len(documents)
+    def _store(self, cut: dict[str, list[dict[str, Any]]]) -> None:
+        """Write the chunks of some documents, by what their ids print, in one transaction."""
+        if not cut:
+            return
+        known = [name for name in cut if name in self._cut]
+        self._write(
+            [{"document": self._cut[name].id, "chunks": len(cut[name])} for name in known],
+            [row for name in known for row in cut[name]],
+            [row for name, rows in cut.items() if name not in self._cut for row in rows],
+        )
+        self._done.cut += len(cut)
+        self._done.added += sum(map(len, cut.values()))
+
+    def _store_long(self, document: _Document, rows: list[dict[str, Any]], batch: int) -> None:
+        """Write the chunks of a document that are too many for one transaction; the first last, to say that all are there."""
+        known = document.name in self._cut
+        if known:
+            self._take_out([document.id], len(rows), batch)
+        for some in [*(rows[start : start + batch] for start in range(1, len(rows), batch)), rows[:1]]:
+            self._write([], some if known else [], [] if known else some)
+        self._done.cut += 1
         self._done.added += len(rows)
+
+    def _write(self, cut: list[dict[str, Any]], again: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
+        statement = _STORE.format(table=self._table)
+        retried(lambda: self._database.run(statement, cut=cut, again=again, rows=rows))
+
+    def _take_out(self, documents: Sequence[RecordID], position: int, batch: int) -> None:
+        """Take out the chunks of some documents from a position on, some at a time."""
+        statement = _TAKE_OUT.format(table=self._table)
+        while self._database.value(statement, documents=documents, position=position, size=batch) == batch:
+            pass
 
     def _documents(self) -> Iterator[_Document]:
         """Every document that has a text, in id order."""

@@ -17,6 +17,7 @@ from surrecall._errors import DataError, UsageError
 from surrecall._faults import Faults
 from surrecall._question_changes import Wanted
 
+_BLANK = "RETURN $phrases.map(|$phrase| fn::anchor_text($phrase) = '')"
 _THERE = "SELECT * FROM $ids"
 _BATCH = 500
 _ADVISED = 500
@@ -109,6 +110,7 @@ def import_questions(
         gathered = _label_file.gather(
             options.labels, labels, asked, documents, faults, f"neither in {options.path.name} nor there"
         )
+    _refuse_blank(database, entries, options, table, faults)
     rows: list[Wanted] = []
     for entry, question in zip(entries, questions, strict=True):
         grades = None if gathered is None else gathered.grades.get(question.id, {})
@@ -143,6 +145,19 @@ def import_questions(
         dry_run=options.dry_run,
         anchors=_advice(database, [wanted.row["id"] for wanted in rows if wanted.row.get("anchors")], options),
     )
+
+
+def _refuse_blank(database: Database, entries: list[_question_file.Entry], options: Options, table: str, faults: Faults) -> None:
+    """An anchor of characters that are nowhere, a soft hyphen for one, would stand in every text."""
+    phrases = [(entry, phrase) for entry in entries for _, phrase in entry.anchors]
+    # nothing of surrecall's is there in a dry run before the first apply
+    if not phrases or table not in database.value("INFO FOR DB")["tables"]:
+        return
+    for some in _ingest.batches(phrases, _BATCH):
+        blank = database.value(_BLANK, phrases=[phrase for _, phrase in some])
+        for (entry, _), is_blank in zip(some, blank, strict=True):
+            if is_blank:
+                faults.add(options.path, entry.line, "an anchor whose phrase holds no visible character", entry.content)
 
 
 def _advice(database: Database, questions: list[Any], options: Options) -> dict[str, Any] | None:
