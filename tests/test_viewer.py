@@ -27,6 +27,12 @@ COMMANDS: Sequence[tuple[tuple[str, ...], str]] = (
     (("audit", "--out", "sheet.csv"), "audit"),
     (("audit", "--from", "sheet.csv"), "verdict"),
     (("audit", "--accept"), "label"),
+    (("baseline", "set", "main"), "baseline"),
+    (("prune", "--keep-days", "1"), "deletion"),
+    (("ingest-policy", "article", "--mode", "record"), "policy"),
+    (("embed", "--embedder", "hashing", "--all", "--yes"), "vector"),
+    (("rerank", "bm25", "--name", "other", "--scores", "run.txt"), "evaluation"),
+    (("import", "run", "run.txt", "-r", "other"), "import"),
     (("chunking", "add", "piece"), "chunking"),
     (("chunking", "remove", "piece"), "change"),
     (("import", "documents", "documents.jsonl"), "import"),
@@ -62,6 +68,7 @@ def test_nobody_is_told_that_something_was_stored(
         (tmp_path / "filled.csv").write_text("question,document,grade\nlate_parcel,refund_request,2\n", encoding="utf-8")
         (tmp_path / "qrels.tsv").write_text("late_parcel\trefund_request\t1\n", encoding="utf-8")
         (tmp_path / "documents.jsonl").write_text('{"id": "new", "text": "a new one"}', encoding="utf-8")
+        (tmp_path / "run.txt").write_text("late_parcel Q0 track_order 1 1.0 other\n", encoding="utf-8")
         question = {"id": "new", "text": "a new one", "relevant": ["gift_card"]}
         (tmp_path / "questions.jsonl").write_text(json.dumps(question), encoding="utf-8")
         environment = {
