@@ -141,6 +141,15 @@ def test_accepted_verdicts_are_the_labels(judged: Database) -> None:
     assert {row["why"] for row in changes} == {"an audit of the judgement of m-1"}
 
 
+def test_after_accepting_the_alarm_names_what_is_left_to_do(judged: Database) -> None:
+    drawn = _audit.draw(judged, "default", 30, anew=False)
+    repeat(judged, drawn["todo"], differ=8)
+    assert "surrecall audit --accept, then judge again or audit anew" in _audit.state(judged, "default")["alarm"]
+    assert _audit.accept(judged, "default").changed > 0
+    alarm = _audit.state(judged, "default")["alarm"]
+    assert alarm.endswith("are not to be trusted; judge again or audit anew (surrecall audit --new)")
+
+
 def test_a_yes_that_is_a_part_to_the_person_loses_its_label(judged: Database) -> None:
     drawn = _audit.draw(judged, "default", 60, anew=False)
     row = next(one for one in drawn["todo"] if one["document"].id % 3 == 2)

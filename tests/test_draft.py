@@ -348,6 +348,10 @@ def test_the_command(seeded: Run, endpoint: Endpoint) -> None:  # noqa: F811
     done = seeded("draft", *where, "--yes", "--json")
     assert json.loads(done.stdout)["drafted"]["stored"] == 0
     assert json.loads(done.stdout)["sample"]["done"] == 4
+    endpoint.always = chat("no JSON at all")
+    for more in ((), ("--json",)):
+        done = seeded("draft", *where, "--into", "other", "--yes", *more, code=4)
+        assert "no answer of m-1 could be used, so nothing is stored: 0 refused, 4 malformed" in done.stderr
 
 
 def test_the_commands_of_the_documentation(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -130,6 +131,7 @@ def test_what_is_no_verdict_makes_no_label(evaluated: Database, endpoint: Endpoi
         done = _judge.judge(evaluated, asking, planned, asked)
         refused = number if answer in REFUSED else 0
         assert (done.pairs, done.refused, done.malformed) == (number, refused, number - refused)
+        assert done.judged == 0
         assert done.usage.requests == (1 if refused else 2) * number
         assert labels(evaluated) == before
         assert evaluated.value("SELECT * FROM judgement") == []
@@ -243,7 +245,10 @@ def test_the_command(seeded: Run, endpoint: Endpoint) -> None:  # noqa: F811
     assert endpoint.seen == []
     assert "--yes sends it" in seeded(*where, code=2).stderr
     done = seeded(*where, "--yes")
-    assert "near misses judged by m-1, prompt 1-" in done.stdout
+    # one yes adds a label, each no one of grade 0
+    assert re.search(r"YES +PART +NO +labels +judged not relevant", done.stdout)
+    (count,) = re.findall(r"^(\d+) near misses judged by m-1, prompt 1-", done.stdout, re.MULTILINE)
+    assert re.search(rf"^ *1 +0 +{int(count) - 1} +1 +{int(count) - 1}$", done.stdout, re.MULTILINE)
     assert "threshold of the set default: 2" in done.stdout
     assert "surrecall audit --set default has a person repeat some" in done.stdout
     assert "nothing to judge" in seeded(*where, "--yes").stdout

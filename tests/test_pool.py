@@ -268,6 +268,15 @@ def test_a_table_with_a_fault_judges_nothing(help_centre: Database, tmp_path: Pa
     assert help_centre.value("SELECT * FROM judgement") == []
 
 
+@pytest.mark.parametrize(("header", "lacks"), [("question,document,score", "grade"), ("question,grade", "document")])
+def test_a_table_without_a_column_is_refused(help_centre: Database, tmp_path: Path, header: str, lacks: str) -> None:
+    path = tmp_path / "other.csv"
+    path.write_text(f"{header}\nmoney_back,track_order,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match=f"no column {lacks}") as caught:
+        _label_table.read(help_centre, path, "Ada")
+    assert caught.value.hint == "name the columns question, document, grade"
+
+
 def test_a_table_is_judged_whole_or_not_at_all(help_centre: Database, tmp_path: Path) -> None:
     path = tmp_path / "last.csv"
     path.write_text("question,document,grade\nlate_parcel,gift_card,2\nrate_limit,api_rate_limits,0\n", encoding="utf-8")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from surrecall import _writer
 from surrecall._database import Database
 from surrecall._errors import UsageError
 from surrecall._retry import retried
@@ -75,12 +76,14 @@ def report(database: Database, question_set: str, table: str | None) -> list[dic
 
 def add_chunking(database: Database, table: str, fields: dict[str, str]) -> dict[str, Any]:
     """Register a table of chunks; its row."""
+    _writer.require_writer(database, "chunking")
     row: dict[str, Any] = database.value(_ADD, table=table, fields=fields)
     return row
 
 
 def remove_chunking(database: Database, table: str) -> None:
     """Take a table of chunks out of the registry."""
+    _writer.require_writer(database, "change")
     database.run(_REMOVE, table=table)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
+from surrecall import _writer
 from surrecall._database import Database
 from surrecall._errors import SurrecallError, UsageError
 from surrecall._faults import Faults
@@ -42,6 +43,7 @@ class Accepted:
 
 def draw(database: Database, question_set: str, number: int, *, anew: bool) -> dict[str, Any]:
     """What is to be repeated: {audit, todo}. Raises DataError where no model judged."""
+    _writer.require_writer(database, "audit")
     drawn: dict[str, Any] = retried(lambda: database.value(_DRAW, set=question_set, number=number, anew=anew))
     return drawn
 
@@ -59,6 +61,7 @@ def state(database: Database, question_set: str) -> dict[str, Any]:
 
 def accept(database: Database, question_set: str) -> Accepted:
     """Make the labels follow the person's verdicts. The last relevant document of a question stays, and is told."""
+    _writer.require_writer(database, "label")
     changed, left = 0, []
     for difference in database.value(_OPEN, set=question_set):
         try:
@@ -85,6 +88,7 @@ def write(path: Path, todo: list[dict[str, Any]]) -> None:
 
 def read(database: Database, path: Path) -> list[tuple[RecordID, str]]:
     """The verdicts of a sheet that was filled in; rows without one are not judged yet. Raises DataError naming each line."""
+    _writer.require_writer(database, "verdict")
     faults = Faults("stored")
     try:
         lines = list(_lines(path))

@@ -14,7 +14,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _ids, _render
+from surrecall import _ids, _render, _writer
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 from surrecall._export import ids
@@ -43,6 +43,7 @@ def declare(
     database: Database, name: str, evaluation: RecordID | None, question_set: str | None, note: str | None
 ) -> dict[str, Any]:
     """Say which evaluation a name stands for from now on; {name, evaluation, at, note, before}."""
+    _writer.require_writer(database, "baseline")
     said: dict[str, Any] = database.value(_SET, name=name, evaluation=evaluation, set=question_set, note=note)
     return said
 

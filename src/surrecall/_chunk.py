@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from surrealdb import RecordID
 
-from surrecall import _files, _inventory, _quoting, _retrievers, _schema
+from surrecall import _files, _inventory, _quoting, _retrievers, _schema, _writer
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, DataError, SchemaError, UsageError
@@ -172,6 +172,7 @@ def chunk(
     recorded = _recorded(database, corpus, asked)
     splitter, done = _settled(asked, recorded)
     _refuse_others(database, corpus, asked, recorded)
+    _writer.require_writer(database, "chunk")
     indexed = _prepare(database, project, corpus, asked, done)
     again = f"surrecall chunk {corpus.table} --into {asked.into}"
     source = f"chunks {asked.into}"

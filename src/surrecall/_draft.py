@@ -9,7 +9,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _llm, _quoting
+from surrecall import _llm, _quoting, _writer
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 from surrecall._evaluation import Interrupted
@@ -74,6 +74,11 @@ class Drafted:
     malformed: int = 0
     usage: _llm.Usage = field(default_factory=_llm.Usage)
 
+    @property
+    def nothing(self) -> bool:
+        """Whether documents were asked about and no answer could be used."""
+        return 0 < self.documents == self.refused + self.malformed
+
 
 def plan(database: Database, chat: _llm.Chat, options: Options, progress: Progress = lambda _done, _all: None) -> Plan:
     """Choose documents. Raises DataError where none is fit for a question, UsageError for a field that no document has."""
@@ -108,6 +113,11 @@ def plan(database: Database, chat: _llm.Chat, options: Options, progress: Progre
     )
 
 
+def require_writer(database: Database) -> None:
+    """Raise DatabaseError for a user who may not write, so that nothing is sent that could not be stored."""
+    _writer.require_writer(database, "draft")
+
+
 def draft(
     database: Database, chat: _llm.Chat, planned: Plan, options: Options, progress: Progress = lambda _done, _all: None
 ) -> Drafted:
@@ -115,6 +125,7 @@ def draft(
 
     Cut off, it keeps what is stored, and the same call asks only about the others.
     """
+    require_writer(database)
     prompt = _llm.prompt("draft")
     done = Drafted(options.into, chat.asked.model, prompt.version)
     try:

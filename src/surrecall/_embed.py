@@ -11,7 +11,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _vectors
+from surrecall import _vectors, _writer
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._embedders import Embedder, Kind, openai
@@ -175,6 +175,7 @@ def embed(database: Database, where: Sequence[Place], asked: Asked, progress: Pr
     plan = _plan(database, where, asked, required=True)
     how = plan.how
     assert how is not None
+    _writer.require_writer(database, "vector")
     # loaded when the first text needs it: a model can take minutes
     embedder = cache(lambda: _embedder(how, asked, where[0].dimension))
     works = [_Work(database, part, how, asked) for part in plan.parts]

@@ -14,7 +14,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _anchors, _stale
+from surrecall import _anchors, _stale, _writer
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, ExitCode, SchemaError, SurrecallError, UsageError
 from surrecall._executors import CLOSURE, SAMPLE, STREAMING, faster, order
@@ -240,7 +240,7 @@ def _begin(database: Database, options: Options) -> dict[str, Any]:
     asked |= {"revision": options.revision} if options.revision else {}
     row: dict[str, Any] | None = database.value("RETURN fn::evaluation_begin($options)", options=asked)
     if row is None:
-        raise DatabaseError("the database stored no evaluation", "this user may read but not write; take one that may (--user)")
+        raise _writer.refused("evaluation")
     return row
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _document_file, _fields, _ids, _import_models, _ingest, _label_file, _quoting, _vectors
+from surrecall import _document_file, _fields, _ids, _import_models, _ingest, _label_file, _quoting, _vectors, _writer
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
@@ -87,6 +87,8 @@ def import_documents(
     if not entries:
         raise DataError(f"{options.path} holds no document", "one row a document: id, title, text")
     vectors = read_vectors(options, corpus, entries)
+    if not options.dry_run:
+        _writer.require_writer(database, "import")
     # the definitions must be there before rows can be compared with what is; a trial leaves them as they are
     indexed = True if options.dry_run else _ingest.prepare(database, project, corpus, keep_indexes=options.guard)
     tables = database.value("INFO FOR DB")["tables"]

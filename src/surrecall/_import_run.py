@@ -11,7 +11,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _evaluation, _ids, _ingest, _label_file, _retrievers, _run_file
+from surrecall import _evaluation, _ids, _ingest, _label_file, _retrievers, _run_file, _writer
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import DataError, SurrecallError, UsageError
@@ -141,6 +141,7 @@ def _record(
     progress: Progress,
 ) -> _evaluation.Evaluation:
     """Store and measure; an import of the same name that was cut off is replaced."""
+    _writer.require_writer(database, "import")
     left = database.value("RETURN fn::imports_cut_off($retriever, $set)", retriever=request["retriever"], set=request["set"])
     for other in left:
         _evaluation.discard(database, other)

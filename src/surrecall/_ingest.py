@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from surrealdb import RecordID
 
-from surrecall import _fields, _files, _import_models, _labels, _quoting, _schema
+from surrecall import _fields, _files, _import_models, _labels, _quoting, _schema, _writer
 from surrecall._collection import Collection, Document, Question
 from surrecall._corpus import Corpus
 from surrecall._database import Database
@@ -158,7 +158,10 @@ def logged(
     try:
         if documents or questions:
             row = {"source": source, "documents": documents, "questions": questions}
-            log = database.value("RETURN CREATE ONLY import_log CONTENT $row", row=row)["id"]
+            begun = database.value("RETURN CREATE ONLY import_log CONTENT $row", row=row)
+            if begun is None:
+                raise _writer.refused("import")
+            log = begun["id"]
         yield added
         # this import is whole, and with it any earlier one of the same source that was cut off
         database.run(_FINISHED, log=log, source=source)

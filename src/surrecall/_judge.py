@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from surrecall import _llm
+from surrecall import _llm, _writer
 from surrecall._database import Database
 from surrecall._evaluation import Interrupted
 from surrecall._retry import retried
@@ -38,17 +38,18 @@ class Options:
 
 @dataclass(frozen=True)
 class Plan:
-    """The pairs to ask about and what that takes."""
+    """The pairs to ask about and what that takes; `elsewhere` counts results that are no documents, and so are left out."""
 
     evaluation: Any
     pairs: list[dict[str, Any]]
     cut: int
+    elsewhere: int
     estimate: _llm.Estimate
 
 
 @dataclass
 class Judged:
-    """What was said, by grade, how many labels it made, and how many pairs have no verdict."""
+    """What was said, by grade, how many labels it made, how many of grade 0, and how many pairs have no verdict."""
 
     set: str
     evaluation: Any
@@ -60,9 +61,15 @@ class Judged:
     part: int = 0
     no: int = 0
     labels: int = 0
+    not_relevant: int = 0
     refused: int = 0
     malformed: int = 0
     usage: _llm.Usage = field(default_factory=_llm.Usage)
+
+    @property
+    def judged(self) -> int:
+        """The pairs that have a verdict."""
+        return self.pairs - self.refused - self.malformed
 
 
 def plan(database: Database, chat: _llm.Chat, options: Options, progress: Progress = lambda _done, _all: None) -> Plan:
@@ -71,19 +78,26 @@ def plan(database: Database, chat: _llm.Chat, options: Options, progress: Progre
     begun = database.value(_BEGIN, set=options.question_set)
     asked = {"depth": options.depth, "limit": options.limit, "again": prompt.version if options.again else None}
     pairs: list[dict[str, Any]] = []
+    elsewhere = 0
     for start in range(0, len(begun["questions"]), _SHARD):
         questions = begun["questions"][start : start + _SHARD]
-        pairs += database.value(_PAIRS, evaluation=begun["evaluation"], questions=questions, options=asked)
+        found = database.value(_PAIRS, evaluation=begun["evaluation"], questions=questions, options=asked)
+        pairs += found["pairs"]
+        elsewhere += found["elsewhere"]
         progress(start + len(questions), len(begun["questions"]))
     characters = cut = 0
     for texts in _shards(database, pairs, options.max_chars):
         characters += sum(len(prompt.text) + len(_user(row)) for row in texts)
         cut += sum(row["cut"] for row in texts)
-    return Plan(begun["evaluation"], pairs, cut, chat.estimate(len(pairs), characters, _ANSWER_TOKENS))
+    return Plan(begun["evaluation"], pairs, cut, elsewhere, chat.estimate(len(pairs), characters, _ANSWER_TOKENS))
 
 
 def settle(database: Database, options: Options) -> int:
-    """The threshold of the set, stored with it. Raises DataError for another one than it has, once there are judgements."""
+    """The threshold of the set, stored with it. Raises DataError for another one than it has, once there are judgements.
+
+    Raises DatabaseError for a user who may not write, so that nothing is sent that could not be stored.
+    """
+    _writer.require_writer(database, "judgement")
     threshold: int = database.value(_THRESHOLD, set=options.question_set, threshold=options.threshold)
     return threshold
 
@@ -148,7 +162,9 @@ def _one(database: Database, chat: _llm.Chat, prompt: _llm.Prompt, row: dict[str
     done.yes += kept["grade"] == 2
     done.part += kept["grade"] == 1
     done.no += kept["grade"] == 0
-    done.labels += (kept.get("label") or 0) >= 1
+    label = kept.get("label")
+    done.labels += label is not None and label >= 1
+    done.not_relevant += label is not None and label < 1
 
 
 def _keep(database: Database, said: dict[str, Any]) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 from surrealdb import RecordID
 
+from surrecall import _writer
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 from surrecall._keys import INTERRUPT
@@ -53,6 +54,7 @@ class _Said:
 
 def run(database: Database, console: Console, candidates: Sequence[Candidate], who: str, key: Callable[[], str]) -> Session:
     """Ask for each candidate until there is none left, q, or Ctrl-C. Each answer is stored before the next is asked."""
+    _writer.require_writer(database, "judgement")
     session = Session()
     try:
         _Asking(database, console, candidates, who, key, session).all()

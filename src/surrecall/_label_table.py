@@ -11,7 +11,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _ids, _ingest, _tabular
+from surrecall import _ids, _ingest, _tabular, _writer
 from surrecall._database import Database
 from surrecall._errors import DataError, SurrecallError
 from surrecall._export import ids
@@ -36,6 +36,8 @@ _READ_COLUMNS: _tabular.Columns = {
     "grade": ("judgement", "judgment"),
     "note": (),
 }
+# without one of them the file says nothing
+_REQUIRED = ("question", "document", "grade")
 _FACTS = "RETURN $ids.map(|$id| fn::document_facts($id))"
 _TABLE = "RETURN fn::corpus_names().table"
 _OPEN = "RETURN fn::label_open($rows, $who)"
@@ -99,9 +101,10 @@ def write(database: Database, lines: Lines, candidates: Sequence[Candidate]) -> 
 
 def read(database: Database, path: Path, who: str, progress: Progress = lambda _done, _all: None) -> Judged:
     """Judge what a file says. Raises DataError with file, line and content of what is wrong; nothing is stored then."""
+    _writer.require_writer(database, "judgement")
     faults = Faults("judged")
     form = _tabular.format_of(path, None, ("csv", "tsv"))
-    rows = _tabular.read(path, form, _READ_COLUMNS, faults, strict=False, ragged=True, left_out={})
+    rows = _tabular.read(path, form, _READ_COLUMNS, faults, strict=False, ragged=True, left_out={}, required=_REQUIRED)
     given = list(_given(path, rows, faults))
     faults.raise_if_any("mend these lines, then read the file again")
     answers = _answers(database, path, given, who, faults)

@@ -10,7 +10,7 @@ from typing import Any
 
 from surrealdb import Duration, RecordID, SurrealError
 
-from surrecall import _fingerprint
+from surrecall import _fingerprint, _writer
 from surrecall._database import Database
 from surrecall._errors import DatabaseError, UsageError
 from surrecall._evaluation import Interrupted
@@ -103,6 +103,7 @@ def set_policy(database: Database, table: str, values: Mapping[str, Any], progre
         given = dict(values)
         if "wait" in given:
             given["wait"] = _duration(given["wait"])
+        _writer.require_writer(database, "policy")
         retried(lambda: database.run(_SET, table=table, values=given))
     found = policy(database)
     for _ in range(_READINGS):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from surrealdb import RecordID
 
 from surrecall._database import Database
-from surrecall._errors import SurrecallError, UsageError
+from surrecall._errors import SurrecallError
 from surrecall._render import record_text
 from surrecall._shards import Progress, Shards, joined
 
@@ -95,26 +92,6 @@ def again(database: Database, pooled: Pooled, questions: Sequence[RecordID]) -> 
     places = {record_text(question): place for place, question in enumerate(pooled.begun["questions"])}
     rows.sort(key=lambda row: places[record_text(row["question"])])
     return Pooled(pooled.begun, rows, _end(database, pooled.begun, rows))
-
-
-def somebody(given: str | None, folder: Path) -> str:
-    """The name of whoever judges: the one given, else git's user.name, else the login. Raises UsageError when there is none."""
-    if given is not None:
-        if not given.strip():
-            raise UsageError("--who is blank", "give the name of whoever judges: --who Ada")
-        return given.strip()
-    try:
-        asked = subprocess.run(["git", "config", "user.name"], cwd=folder, capture_output=True, text=True, timeout=5, check=False)
-        name = asked.stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        name = ""
-    try:
-        found = name or getpass.getuser().strip()
-    except (OSError, KeyError, ImportError):
-        found = ""
-    if not found:
-        raise UsageError("it is not known who judges", "give a name: --who Ada")
-    return found
 
 
 def _rows(

@@ -8,6 +8,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
+from surrecall import _writer
 from surrecall._database import Database
 from surrecall._errors import UsageError
 from surrecall._retry import retried
@@ -63,6 +64,8 @@ def prune(
 
     Cut off, it leaves whole shards, and goes on when it is called again.
     """
+    if not dry_run:
+        _writer.require_writer(database, "deletion")
     begun = database.value(_BEGIN, before=before)
     told: dict[str, dict[str, Any]] = {}
     for done, call in enumerate(begun["calls"], 1):

@@ -16,7 +16,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _evaluation, _ids, _ingest, _render, _retrievers, _run_file
+from surrecall import _evaluation, _ids, _ingest, _render, _retrievers, _run_file, _writer
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._endpoint import JsonEndpoint, checked_url
@@ -86,6 +86,7 @@ def rerank(
         raise UsageError("a reranker is a file of scores or an endpoint", "give --scores FILE or --reranker-url URL")
     endpoint = None if options.url is None else _Endpoint(options)
     database.run("fn::require_import($retriever, $set)", retriever=options.name, set=options.question_set)
+    _writer.require_writer(database, "evaluation")
     asked: list[RecordID] = database.value(_QUESTIONS, set=options.question_set)
     scores = None if options.scores is None else _read(database, corpus, options.scores, asked)
     answers: list[Answer] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _render
+from surrecall import _render, _writer
 from surrecall._database import Database
 from surrecall._export.output import Lines
 from surrecall._shards import Progress, Shards, joined
@@ -49,7 +49,8 @@ def review(
 
 
 def read(database: Database, questions: Sequence[RecordID], who: str) -> None:
-    """Note that somebody read questions with their labels."""
+    """Note that somebody read questions with their labels. Raises DatabaseError for a user who may not write."""
+    _writer.require_writer(database, "reading")
     for question in questions:
         database.run(_READ, question=question, who=who)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from surrecall import _writer
 from surrecall._database import Database
 from surrecall._retry import retried
 
@@ -35,6 +36,8 @@ def split(database: Database, question_set: str, share: float | None = None, *, 
 
     Raises UsageError for a share that is none, DataError for a set without questions.
     """
+    if not dry_run:
+        _writer.require_writer(database, "split")
     options = {"set": question_set} | ({} if share is None else {"share": share})
     begun = database.value(_BEGIN, options=options)
     assigned = begun["assigned"]

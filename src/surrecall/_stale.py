@@ -9,7 +9,7 @@ from typing import Any
 
 from surrealdb import RecordID
 
-from surrecall import _ids
+from surrecall import _ids, _writer
 from surrecall._database import Database
 from surrecall._errors import DataError, UsageError
 from surrecall._render import record_text
@@ -67,7 +67,8 @@ def stale(database: Database, options: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def confirm(database: Database, rows: Sequence[dict[str, Any]], who: str, why: str | None) -> Confirmed:
-    """Say of stale labels that they hold; a row of label_change each."""
+    """Say of stale labels that they hold; a row of label_change each. Raises DatabaseError for a user who may not write."""
+    _writer.require_writer(database, "confirmation")
     done = Confirmed([], [row for row in rows if row["gone"]])
     for row in rows:
         if not row["gone"]:
@@ -81,8 +82,9 @@ def relabel(database: Database, table: str, asked: tuple[str, str], grade: float
     """Give a document a grade for a question, or with None take the label away; its row of label_change, None when it was so.
 
     `asked` are question and document as they were given. Raises UsageError for a question and DataError for a document that is
-    not there.
+    not there, DatabaseError for a user who may not write.
     """
+    _writer.require_writer(database, "label")
     found = question(database, asked[0])
     labelled = database.value(_LABELLED, question=found, asked=asked[1])
     document = labelled[0] if labelled else _document(database, table, asked[1])

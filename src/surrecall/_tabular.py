@@ -131,15 +131,16 @@ def read(
     strict: bool = True,
     ragged: bool = False,
     left_out: dict[str, None] | None = None,
+    required: Sequence[str] = (),
 ) -> list[Row]:
     """All rows of a file, their fields under the names of `columns`, each of which lists what else it goes by.
 
     `strict` makes a field that is not listed a fault; else it is left out, and its name put into `left_out`. `ragged` takes
-    rows that end early. Raises DataError for a header that can't be made out.
+    rows that end early. Raises DataError for a header that can't be made out, or lacks a column of `required`.
     """
     if form in _DELIMITERS:
         unused: dict[str, None] = {} if left_out is None else left_out
-        return list(_delimited_rows(path, form, columns, faults, unused, strict=strict, ragged=ragged))
+        return list(_delimited_rows(path, form, columns, faults, unused, required, strict=strict, ragged=ragged))
     rows = []
     for line, content, fields in objects(path, faults):
         called = _called(list(fields), columns)
@@ -220,7 +221,15 @@ def _parted(line: str, delimiter: str) -> list[str]:
 
 
 def _delimited_rows(
-    path: Path, form: str, columns: Columns, faults: Faults, left_out: dict[str, None], *, strict: bool, ragged: bool
+    path: Path,
+    form: str,
+    columns: Columns,
+    faults: Faults,
+    left_out: dict[str, None],
+    required: Sequence[str],
+    *,
+    strict: bool,
+    ragged: bool,
 ) -> Iterator[Row]:
     text = decoded(path, faults)
     delimiter = delimiter_of(path, text, columns) if form == "csv" else _DELIMITERS[form]
@@ -229,6 +238,12 @@ def _delimited_rows(
     if first is None:
         return
     header = _header(path, first, columns, strict=strict)
+    missing = [name for name in required if name not in header]
+    if missing:
+        raise DataError(
+            f"{path}:{first[0]}: no column {' and no column '.join(missing)}: {first[1].strip()[:200]!r}",
+            f"name the columns {', '.join(required)}",
+        )
     left_out |= {name.strip(): None for name, meant in zip(first[2], header, strict=True) if meant is None and name.strip()}
     for line, content, cells in found:
         spare = [cell for cell in cells[len(header) :] if cell.strip()]

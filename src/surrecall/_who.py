@@ -16,9 +16,14 @@ def name(given: str | None, folder: Path) -> str:
             raise UsageError("--who is empty", "for example: --who Ada")
         return given.strip()
     try:
-        told = subprocess.run(  # fixed arguments, no shell
-            ["git", "-C", str(folder), "config", "user.name"], capture_output=True, text=True, check=False, timeout=10
-        ).stdout.strip()
-        return told or getpass.getuser()
-    except (OSError, KeyError, subprocess.SubprocessError) as error:
-        raise UsageError("nobody is known by name here", "--who NAME") from error
+        asked = subprocess.run(["git", "config", "user.name"], cwd=folder, capture_output=True, text=True, timeout=5, check=False)
+        found = asked.stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        found = ""
+    try:
+        found = found or getpass.getuser().strip()
+    except (OSError, KeyError, ImportError):
+        found = ""
+    if not found:
+        raise UsageError("it is not known who works here", "give a name: --who Ada")
+    return found

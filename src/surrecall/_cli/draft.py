@@ -10,6 +10,7 @@ from surrecall import _draft, _render
 from surrecall._cli import _model
 from surrecall._cli._app import LARGEST, Context, Json, command, progress_bar
 from surrecall._cli._resolution import say
+from surrecall._errors import DataError
 
 _SHOWN = 20
 
@@ -41,7 +42,8 @@ def draft(
     The documents are drawn by type and length, always the same for a seed; boilerplate and near-duplicates are passed over. A
     question that copies its passage, nearly repeats another, is in another language or lacks the identifier is flagged and held
     back. The others go to a golden set of their own, source generated, labelled with their document, and have no vector yet:
-    surrecall embed. Cut off, it keeps what is stored; the same command goes on.
+    surrecall embed. Cut off, it keeps what is stored; the same command goes on. Ends with 4 when no answer
+    could be used.
 
     Example: surrecall draft --model gpt-4o-mini --documents 150 --into drafted
     """
@@ -56,6 +58,8 @@ def draft(
         keep_flagged=keep_flagged,
     )
     with context.open() as database:
+        if not dry_run:
+            _draft.require_writer(database)
         with progress_bar(context, "choosing") as advance:
             planned = _draft.plan(database, chat, options, advance)
         if not as_json:
@@ -80,6 +84,7 @@ def draft(
             done = _draft.draft(database, chat, planned, options, advance)
     if as_json:
         _render.print_json(context.out, {"sample": planned, "drafted": done})
+        _end(done)
         return
     if done.held_back:
         context.out.print()
@@ -99,6 +104,15 @@ def draft(
         context.warn(
             f"{_render.counted(lost, 'document')} without questions: {done.refused} refused, {done.malformed} malformed; "
             "the same command asks again"
+        )
+    _end(done)
+
+
+def _end(done: _draft.Drafted) -> None:
+    if done.nothing:
+        raise DataError(
+            f"no answer of {done.model} could be used, so nothing is stored: {done.refused} refused, {done.malformed} malformed",
+            "another --model may answer; the same command asks again",
         )
 
 

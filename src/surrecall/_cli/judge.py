@@ -48,6 +48,11 @@ def judge(
         with progress_bar(context, "looking") as advance:
             planned = _judge.plan(database, chat, options, advance)
         _model.show_estimate(context, planned.estimate, planned.cut)
+        if planned.elsewhere:
+            context.warn(
+                f"{_render.counted(planned.elsewhere, 'result')} of another table left out: a label is a document, and those of "
+                "chunks are anchors"
+            )
         if dry_run:
             if as_json:
                 _render.print_json(context.out, planned)
@@ -63,11 +68,12 @@ def judge(
     if not planned.pairs:
         say(context, f"nothing to judge: all among the first {depth} has a label or a judgement")
         return
-    context.show(_render.table([{"YES": done.yes, "PART": done.part, "NO": done.no, "labels added": done.labels}]))
+    row = {"YES": done.yes, "PART": done.part, "NO": done.no, "labels": done.labels, "judged not relevant": done.not_relevant}
+    context.show(_render.table([row]))
     context.out.print()
     say(
         context,
-        f"{done.pairs} near misses judged by {done.model}, prompt {done.prompt}; "
+        f"{done.judged} near miss{'' if done.judged == 1 else 'es'} judged by {done.model}, prompt {done.prompt}; "
         f"threshold of the set {question_set}: {done.threshold}",
     )
     _model.show_usage(context, done.usage)

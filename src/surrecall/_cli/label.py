@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from surrecall import _keys, _label_session, _label_table, _pool, _render
+from surrecall import _keys, _label_session, _label_table, _pool, _render, _who
 from surrecall._cli._app import Context, Json, command, progress_bar
 from surrecall._cli._export import Force, tell
 from surrecall._cli._resolution import say
@@ -48,7 +48,7 @@ def label(
     """
     if out is not None and given is not None:
         raise UsageError("--out writes a file and --from reads one", "give one of the two")
-    name = _pool.somebody(who, context.folder)
+    name = _who.name(who, context.folder)
     with context.open() as database:
         if out is None and given is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError("there is no terminal to ask in", "surrecall label --out to_label.csv writes a table to fill in")

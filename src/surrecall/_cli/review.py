@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from surrecall import _pool, _render, _review
+from surrecall import _render, _review, _who
 from surrecall._cli._app import Context, Json, command, progress_bar
 from surrecall._cli._export import Force, tell
 from surrecall._cli._resolution import say
@@ -45,7 +45,7 @@ def review(
              surrecall review --read money_back --who Ada
     """
     if read:
-        name = _pool.somebody(who, context.folder)
+        name = _who.name(who, context.folder)
         with context.open() as database:
             questions = [found for asked in read if (found := one(database, asked)) is not None]
             _review.read(database, questions, name)

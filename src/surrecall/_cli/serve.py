@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from surrecall import _pool
+from surrecall import _who
 from surrecall._cli._app import Context, command
 from surrecall._cli._resolution import say
 from surrecall._errors import UsageError
@@ -32,7 +32,7 @@ def serve(
         from surrecall import _serve
     except ImportError as error:
         raise UsageError("serve needs the extra serve", "pip install 'surrecall[serve,report]'") from error
-    name = _pool.somebody(who, context.folder)
+    name = _who.name(who, context.folder)
     with context.open() as database:
         site = _serve.Site(database, context.folder, context.project.corpus, context.project.cutoffs, name)
         app = _serve.make_app(site)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from surrecall import _comparison, _diagnosis, _embed, _evaluation, _pool, _render, _report
+from surrecall import _comparison, _diagnosis, _embed, _evaluation, _pool, _render, _report, _writer
 from surrecall._corpus import Corpus
 from surrecall._database import Database
 from surrecall._errors import SurrecallError, UsageError
@@ -141,6 +141,7 @@ class Answers:
                 "retrievers": asked.form.get("retriever", []),
                 "hash": asked.entry("hash"),
             }
+            _writer.require_writer(database, "judgement")
             told = retried(lambda: database.value(_ANSWER, answer=answer))
         self.news.tell("label", {"question": _render.record_text(question)})
         said = {"grade": grade, "labels": told["labels"], "documents": len(told["documents"])}
