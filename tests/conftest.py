@@ -15,7 +15,7 @@ import pytest
 from definitions import DEFINITIONS
 from pytest_surrecall._servers import Server, Unavailable, acquire
 from servers import Killable
-from surql_cases import CaseFile
+from surql_cases import CaseFile, close_shared
 from surrecall import Database, Settings, _seed
 from templates import Templates
 
@@ -23,17 +23,12 @@ ROOT = Path(__file__).parents[1]
 _ENGINE = re.compile(r"(?<=[\[-])(?:embedded|server)(?=[\]-])")
 # what measures, and what an engine does of its own accord: every case on both
 _ON_BOTH = {
-    "test_comparison",
-    "test_diagnosis",
     "test_evaluation",
     "test_figures",
-    "test_guard",
     "test_history",
     "test_ingest",
     "test_interruption",
     "test_real_collections",
-    "test_slices",
-    "test_view",
 }
 # of these it is the loading that takes long, and a whole collection is loaded into one engine
 _ON_ONE = {"test_scifact_": "server", "test_chroma_": "server", "test_cranfield_": "embedded"}
@@ -46,6 +41,13 @@ _LONGEST = (
     "test_adopt",
     "test_ingest",
     "test_round_trip",
+    "test_retriever",
+    "test_comparison",
+    "test_interruption",
+    "test_chunk",
+    "test_gate_commands",
+    "test_serve",
+    "test_report",
 )
 _SERVER = pytest.StashKey[Server]()
 
@@ -69,6 +71,7 @@ def _leaves_it_to_workers(config: pytest.Config) -> bool:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    close_shared()
     server = config.stash.get(_SERVER, None)
     if server is not None and not _leaves_it_to_workers(config):
         server.stop()

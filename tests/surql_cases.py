@@ -17,12 +17,18 @@ from surrecall import Database, _seed
 __all__ = ["CaseFile", "CaseItem", "both_executors"]
 
 
+_SHARED: dict[tuple[str, bool], Database] = {}
+
+
+def close_shared() -> None:
+    """Close what the cases share, before its server ends."""
+    for database in _SHARED.values():
+        database.close()
+    _SHARED.clear()
+
+
 class CaseFile(pytest.File):
     """One .surql file; an item a block and engine."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._databases: dict[str, Database] = {}
 
     def collect(self) -> Iterator[pytest.Item]:
         from conftest import engines
@@ -56,15 +62,10 @@ class CaseFile(pytest.File):
         return database
 
     def shared(self, engine: str, rows: bool) -> Database:
-        """One such database for the whole file."""
-        if engine not in self._databases:
-            self._databases[engine] = self.fresh(engine, rows)
-        return self._databases[engine]
-
-    def teardown(self) -> None:
-        for database in self._databases.values():
-            database.close()
-        self._databases.clear()
+        """One such database for all files whose blocks write nothing."""
+        if (engine, rows) not in _SHARED:
+            _SHARED[engine, rows] = self.fresh(engine, rows)
+        return _SHARED[engine, rows]
 
 
 class CaseItem(pytest.Item):

@@ -20,9 +20,11 @@ from conftest import fresh_settings
 from definitions import DEFINITIONS
 from pytest_surrecall._servers import Server
 from surrecall import Database, Settings, _seed
-from surrecall._cli import _app, app
+from surrecall._cli import _app, app, load
 from templates import Templates
 
+# in one process all of them are asked for
+load()
 COMMANDS = (
     "demo",
     "init",

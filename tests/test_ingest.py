@@ -18,8 +18,9 @@ from definitions import DEFINITIONS
 from pytest_surrecall._servers import Server
 from servers import Killable
 from surrecall import Database, Options, Settings, SurrecallError, _inventory, _policy, _remove, _schema, _seed, evaluate
-from surrecall._cli import app
+from surrecall._cli import app, load
 
+load()
 WATCH = "UPSERT ingest_policy:article SET mode = 'record', k = [3]"
 # what the issue allows from the last write on
 PATIENCE = 15.0

@@ -4,149 +4,26 @@ from __future__ import annotations
 
 import sys
 import traceback
+from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 
-from surrecall._cli import (
-    advise,
-    anchors,
-    ann,
-    apply,
-    audit,
-    baseline_export,
-    baseline_list,
-    baseline_set,
-    blame,
-    bundle,
-    check,
-    chunk,
-    chunking_add,
-    chunking_list,
-    chunking_remove,
-    compare,
-    confirm,
-    curve,
-    demo,
-    draft,
-    embed,
-    evaluate,
-    explain,
-    export_collection,
-    export_contexts,
-    export_documents,
-    export_history,
-    export_labels,
-    export_questions,
-    export_run,
-    gate,
-    history,
-    import_collection,
-    import_documents,
-    import_labels,
-    import_questions,
-    import_run,
-    import_snapshot,
-    ingest_policy,
-    init,
-    judge,
-    label,
-    misses,
-    pool,
-    prune,
-    questions,
-    relabel,
-    remove,
-    report,
-    rerank,
-    retrieve,
-    retriever_add,
-    retriever_list,
-    retriever_remove,
-    retriever_test,
-    review,
-    score,
-    seed,
-    serve,
-    snapshot,
-    split,
-    sweep,
-    trend,
-    triage,
-    watch,
-    whatif,
-)
 from surrecall._cli._app import app
 from surrecall._errors import ExitCode
 
-__all__ = [
-    "advise",
-    "anchors",
-    "ann",
-    "app",
-    "apply",
-    "audit",
-    "baseline_export",
-    "baseline_list",
-    "baseline_set",
-    "blame",
-    "bundle",
-    "check",
-    "chunk",
-    "chunking_add",
-    "chunking_list",
-    "chunking_remove",
-    "compare",
-    "confirm",
-    "curve",
-    "demo",
-    "draft",
-    "embed",
-    "evaluate",
-    "explain",
-    "export_collection",
-    "export_contexts",
-    "export_documents",
-    "export_history",
-    "export_labels",
-    "export_questions",
-    "export_run",
-    "gate",
-    "history",
-    "import_collection",
-    "import_documents",
-    "import_labels",
-    "import_questions",
-    "import_run",
-    "import_snapshot",
-    "ingest_policy",
-    "init",
-    "judge",
-    "label",
-    "main",
-    "misses",
-    "pool",
-    "prune",
-    "questions",
-    "relabel",
-    "remove",
-    "report",
-    "rerank",
-    "retrieve",
-    "retriever_add",
-    "retriever_list",
-    "retriever_remove",
-    "retriever_test",
-    "review",
-    "score",
-    "seed",
-    "serve",
-    "snapshot",
-    "split",
-    "sweep",
-    "trend",
-    "triage",
-    "watch",
-    "whatif",
-]
+__all__ = ["app", "load", "main"]
+
+
+def load(word: str = "") -> None:
+    """Register the commands that begin with a word; all of them where it begins none, for the help and for what was misspelt.
+
+    A third of the start of a command would else be spent on the others.
+    """
+    names = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("_"))
+    first = word.replace("-", "_")
+    wanted = [name for name in names if first and (name == first or name.startswith(f"{first}_"))]
+    for name in wanted or names:
+        import_module(f"surrecall._cli.{name}")
 
 
 def main() -> None:
@@ -155,6 +32,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             # an id or text that the terminal has no letters for is shown escaped
             stream.reconfigure(errors="backslashreplace")
+    load(next((word for word in sys.argv[1:] if not word.startswith("-")), ""))
     try:
         app()
     except Exception:
