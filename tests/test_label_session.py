@@ -132,7 +132,7 @@ def test_a_session_in_a_terminal(target: Settings, tmp_path: Path) -> None:  # n
         assert skipped.strip() in last
         shown, code = screen.end("\x03")
         assert code == 130
-        assert "interrupted; 3 judgements are stored" in shown
+        assert "interrupted; 3 judgements stored" in shown
     assert [row[1] for row in judged(target)] == [0, 0, 2, 1, 0]
 
 

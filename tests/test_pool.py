@@ -362,4 +362,4 @@ def test_the_commands(seeded: Run, tmp_path: Path) -> None:  # noqa: F811
     assert "judged 5 documents: 5 not" in done.stdout
     assert "is there" in seeded("label", "--out", "to_label.csv", code=2).stderr
     assert "give one of the two" in seeded("label", "--out", "a.csv", "--from", "b.csv", code=2).stderr
-    assert "--who is blank" in seeded("label", "--from", "to_label.csv", "--who", " ", code=2).stderr
+    assert "--who is empty" in seeded("label", "--from", "to_label.csv", "--who", " ", code=2).stderr

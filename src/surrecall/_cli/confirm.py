@@ -11,10 +11,11 @@ from surrecall._cli._app import Context, Json, command
 from surrecall._cli._resolution import say
 from surrecall._errors import ExitCode, UsageError
 
-_COLUMNS = ("question", "text", "document", "title", "since", "labelled text", "text now")
+# the text of the question is left out: with it the table fits no terminal
+_COLUMNS = ("question", "document", "title", "since", "was", "is")
 _TITLES = "RETURN $documents.map(|$id| fn::document_facts($id).title)"
 # enough of a hash to tell two apart
-_SHOWN = 8
+_SHOWN = 6
 
 
 @command("confirm")
@@ -75,10 +76,9 @@ def confirm(
 def _row(row: dict[str, Any], title: str | None) -> dict[str, Any]:
     return {
         "question": row["question"],
-        "text": row["text"],
         "document": row["document"],
         "title": title,
         "since": row["since"],
-        "labelled text": (row.get("was") or "")[:_SHOWN],
-        "text now": "gone" if row["gone"] else row["is"][:_SHOWN],
+        "was": (row.get("was") or "")[:_SHOWN],
+        "is": "gone" if row["gone"] else row["is"][:_SHOWN],
     }
